@@ -1,0 +1,123 @@
+package schemas
+
+// Window is one five-minute aggregate of one trip (AgregadoJanela). Results are keyed
+// (TripID, Start); the highest Version stands.
+type Window struct {
+	TripID     TripID   `json:"tripId"`
+	Start      Millis   `json:"janelaInicio"` // [Start, Start + 5 min)
+	Version    int      `json:"versao"`
+	Points     int      `json:"pontos"`      // accepted
+	Rejected   int      `json:"descartados"` // refused by the track filter
+	DistanceMM int64    `json:"distanciaMM"`
+	TimeMS     int64    `json:"tempoMs"` // sum of its segments' times
+	MaxKmh     *float64 `json:"velocidadeMaxKmh"`
+	MeanKmh    *float64 `json:"velocidadeMediaKmh"` // distance / time of its segments; nil without time
+	First      *Millis  `json:"primeiro"`           // first accepted instant; nil without accepted points
+	Last       *Millis  `json:"ultimo"`
+	Verdict    Verdict  `json:"veredito"` // of the event that caused this version; contado at the window's close
+}
+
+// Motive says why a bill is not a plain one.
+type Motive string
+
+const (
+	MotiveNone        Motive = ""
+	MotiveCancelled   Motive = "cancelada"
+	MotiveVoided      Motive = "anulada"
+	MotiveNoStartSeen Motive = "inicio_inferido"
+)
+
+// Bill is one version of a trip's bill (the FATURA of pagamentos.eventos).
+type Bill struct {
+	TripID        TripID  `json:"tripId"`
+	EventID       EventID `json:"eventId"` // BillEventID(TripID, Version)
+	Version       int     `json:"versao"`
+	Amount        Cents   `json:"valor"`
+	Difference    Cents   `json:"diferenca"` // Amount minus the previous version's
+	Currency      string  `json:"moeda"`
+	DistanceMM    int64   `json:"distanciaMM"`
+	DurationS     int64   `json:"duracaoS"`
+	TariffID      string  `json:"tarifaId"`
+	Region        string  `json:"regiao"`
+	Category      string  `json:"categoria"`
+	Multiplier    Mils    `json:"multiplicador"`
+	Start         Millis  `json:"inicio"`
+	End           Millis  `json:"termino"`
+	Points        int     `json:"pontos"` // accepted points within [Start, End]
+	Rejected      int     `json:"descartados"`
+	Rectification bool    `json:"retificacao"`
+	Motive        Motive  `json:"motivo,omitempty"`
+}
+
+// Alert tells one fact once. Its content is fixed by event time, so that a replay says the same.
+type Alert struct {
+	AlertID     string            `json:"alertId"`
+	RuleID      string            `json:"regraId"`
+	RuleVersion int               `json:"regraVersao"`
+	Kind        string            `json:"tipo"`
+	TripID      TripID            `json:"tripId"`
+	Region      string            `json:"regiao"`
+	Category    string            `json:"categoria"`
+	OnsetID     EventID           `json:"inicioEventId"`
+	OnsetAt     Millis            `json:"inicioEm"`
+	DecidedAt   Millis            `json:"decididoEm"` // event time of the deciding event, or the watermark
+	Details     map[string]string `json:"detalhes,omitempty"`
+}
+
+// DeadLetter is a record that could not be taken, with its reason and its original bytes.
+type DeadLetter struct {
+	Topic      Topic
+	Partition  Partition
+	Offset     Offset
+	Reason     Verdict
+	Detail     string
+	TripID     TripID
+	EventID    EventID
+	AppendedAt Millis
+	Key, Value []byte
+}
+
+// AnomalyKind names something odd that cost nobody a bill but that people must see.
+type AnomalyKind uint8
+
+const (
+	AnomalyIDReused        AnomalyKind = iota // id_reutilizado: same eventId, other content
+	AnomalyBadRidePosition                    // posicao_invalida: a ride event's coordinates were nulled
+	AnomalyUnknownKind                        // tipo_desconhecido
+	AnomalyExtraStart                         // inicio_extra
+	AnomalyExtraEnd                           // termino_extra
+	AnomalyEndBeforeStart                     // termino_antes_do_inicio
+	AnomalyNoTariff                           // sem_tarifa
+	AnomalyNoEnd                              // sem_termino
+	AnomalyAbandoned                          // abandonada
+	AnomalyRuleFailed                         // regra_falhou: an expression could not be evaluated
+	NumAnomalies
+)
+
+var anomalyNames = [NumAnomalies]string{"id_reutilizado", "posicao_invalida", "tipo_desconhecido", "inicio_extra",
+	"termino_extra", "termino_antes_do_inicio", "sem_tarifa", "sem_termino", "abandonada", "regra_falhou"}
+
+func (k AnomalyKind) String() string {
+	if k < NumAnomalies {
+		return anomalyNames[k]
+	}
+	return "?"
+}
+
+// Anomaly is one such thing, on one trip.
+type Anomaly struct {
+	Kind    AnomalyKind
+	TripID  TripID
+	EventID EventID // the event that shows it; may be ""
+}
+
+// Outbox is what one entry of a checkpoint publishes: in emission order, byte for byte
+// the same on every retry.
+type Outbox struct {
+	Bills       []Bill
+	Windows     []Window
+	DeadLetters []DeadLetter
+}
+
+// Empty reports whether there is nothing to publish.
+func (o *Outbox) Empty() bool { return len(o.Bills)+len(o.Windows)+len(o.DeadLetters) == 0 }
