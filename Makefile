@@ -1,0 +1,37 @@
+# What a developer runs. CI runs .ci/run, which calls lint, test and integration.
+
+SHELL := /bin/bash
+
+# Tools are pinned here and fetched through the module proxy; go.mod stays free of them.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/taximeter
+SHARED := $(or $(TAXIMETER_SHARED),../shared)
+
+.PHONY: help dev test integration bench lint
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+dev: ## the whole system in one process, on a simulated city
+	go run ./cmd/taximeter dev
+
+test: ## tests that need nothing but Go
+	@[ -d "$(SHARED)" ] || echo "NOTE: no reference recordings at $(SHARED) (see TAXIMETER_SHARED): tests on real trips are left out"
+	go test -race -timeout 9m ./...
+
+integration: ## tests against Kafka, S3 and PostgreSQL; installs them into the user's cache
+	.ci/install
+	PATH="$(CACHE)/bin:$$PATH" TAXIMETER_KAFKA_LIBS="$(CACHE)/kafka-4.4.0" go test -race -tags integration -timeout 30m ./...
+
+bench: ## benchmarks, each for a second
+	go test -run '^$$' -bench . -benchmem ./...
+
+lint: ## format, vet, staticcheck, golangci-lint, import walls
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$unformatted" ] || { echo "not in gofmt form:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go vet -tags integration ./...
+	go run $(STATICCHECK) ./...
+	go run $(GOLANGCI) run ./...
+	go test -count=1 .
