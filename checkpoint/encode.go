@@ -1,0 +1,161 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Format is the version that this program writes. A program reads every format up to its
+// own. Any change of what an encoded value holds, also an added field, raises it: an older
+// program would otherwise drop the field when it carries an entry forward.
+const Format = 1
+
+// NewerFormatError is an object written by a later program than this one.
+type NewerFormatError struct {
+	Key        string
+	Have, Want int // newest format this program reads; the object's
+}
+
+func (e *NewerFormatError) Error() string {
+	return fmt.Sprintf("%s has format %d and this taximeter reads up to %d: upgrade this node", e.Key, e.Want, e.Have)
+}
+
+// CorruptError is an object whose content is not what was written.
+type CorruptError struct {
+	Key    string
+	Detail string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s is damaged: %s; restore the object from a backup, or the namespace to an earlier checkpoint", e.Key, e.Detail)
+}
+
+// ErrRetired is a manifest that is no longer retained; a stub stands at its key.
+var ErrRetired = errors.New("manifest is no longer retained")
+
+type kind string
+
+const (
+	kindManifest kind = "manifest"
+	kindSeal     kind = "seal"
+	kindStub     kind = "stub"
+)
+
+// envelope is the outer form of every JSON object, fixed for all formats. The sum covers
+// format, kind and the exact bytes of the body.
+type envelope struct {
+	Format int             `json:"format"`
+	Kind   kind            `json:"kind"`
+	SHA256 string          `json:"sha256"`
+	Body   json.RawMessage `json:"body"`
+}
+
+func (e envelope) sum() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %s\n", e.Format, e.Kind)
+	h.Write(e.Body)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func encode(k kind, body any) ([]byte, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", k, err)
+	}
+	e := envelope{Format: Format, Kind: k, Body: raw}
+	e.SHA256 = e.sum()
+	return json.Marshal(e)
+}
+
+// open checks the envelope found at key.
+func open(key string, data []byte) (envelope, error) {
+	var e envelope
+	if err := json.Unmarshal(data, &e); err != nil {
+		return e, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	if got := e.sum(); got != e.SHA256 {
+		return e, &CorruptError{Key: key, Detail: fmt.Sprintf("its checksum is %.12s.., %.12s.. was written", got, e.SHA256)}
+	}
+	if e.Format > Format {
+		return e, &NewerFormatError{Key: key, Have: Format, Want: e.Format}
+	}
+	if e.Format < 1 {
+		return e, &CorruptError{Key: key, Detail: fmt.Sprintf("format %d never existed", e.Format)}
+	}
+	return e, nil
+}
+
+// body decodes strictly: a field that this format does not have must not be dropped.
+func (e envelope) body(key string, want kind, into any) error {
+	if e.Kind != want {
+		return &CorruptError{Key: key, Detail: fmt.Sprintf("it holds a %s, not a %s", e.Kind, want)}
+	}
+	d := json.NewDecoder(bytes.NewReader(e.Body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &CorruptError{Key: key, Detail: err.Error()}
+	}
+	return nil
+}
+
+// EncodeManifest is the content of the object at m's key. The same manifest always gives
+// the same bytes.
+func EncodeManifest(m Manifest) ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("encode manifest %d: %w", m.Number, err)
+	}
+	return encode(kindManifest, m)
+}
+
+// DecodeManifest reads the object found at key. A stub is ErrRetired.
+func DecodeManifest(key string, data []byte) (Manifest, error) {
+	e, err := open(key, data)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if e.Kind == kindStub {
+		return Manifest{}, fmt.Errorf("%s: %w", key, ErrRetired)
+	}
+	var m Manifest
+	if err := e.body(key, kindManifest, &m); err != nil {
+		return Manifest{}, err
+	}
+	if err := m.check(); err != nil {
+		return Manifest{}, &CorruptError{Key: key, Detail: err.Error()}
+	}
+	if m.Namespace.Manifest(m.Number) != key {
+		return Manifest{}, &CorruptError{Key: key, Detail: fmt.Sprintf("it holds manifest %d of %s", m.Number, m.Namespace)}
+	}
+	return m, nil
+}
+
+// stub is what stands at a retired manifest's key for ever: deleting the key would let a
+// put of that number, stalled for years, succeed.
+type stub struct {
+	Number Number `json:"number"`
+}
+
+func encodeStub(n Number) ([]byte, error) { return encode(kindStub, stub{Number: n}) }
+
+// EncodeSeal is the content of the object at s.Key().
+func EncodeSeal(s Seal) ([]byte, error) { return encode(kindSeal, s) }
+
+// DecodeSeal reads the object found at key.
+func DecodeSeal(key string, data []byte) (Seal, error) {
+	e, err := open(key, data)
+	if err != nil {
+		return Seal{}, err
+	}
+	var s Seal
+	if err := e.body(key, kindSeal, &s); err != nil {
+		return Seal{}, err
+	}
+	if s.Key() != key {
+		return Seal{}, &CorruptError{Key: key, Detail: "it holds the seal of " + s.Key()}
+	}
+	return s, nil
+}

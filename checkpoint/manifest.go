@@ -1,0 +1,183 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+
+	"taximeter/schemas"
+)
+
+// Offsets is one Kafka offset per input topic.
+type Offsets [schemas.NumInputs]schemas.Offset
+
+// Entry is what a manifest says of one partition: who owns it, and the newest cut of it.
+//
+// Invariants: every pending Made <= Made, ascending; First <= Next.
+type Entry struct {
+	// Made is the number of the manifest that created the cut. Carrying forward, assignment
+	// and restore keep it: it identifies what the sinks have seen.
+	Made        Number      `json:"made"`
+	Epoch       Epoch       `json:"epoch"`
+	Incarnation Incarnation `json:"incarnation,omitempty"`
+	Owner       NodeID      `json:"owner,omitempty"` // "" = nobody runs it
+	Seal        SealNumber  `json:"seal"`            // the seal that became the cut
+
+	// The cut: [First, Next) are the offsets that Made's outbox speaks of.
+	First     Offsets        `json:"first"`
+	Next      Offsets        `json:"next"` // first offsets not reflected in Files
+	Watermark schemas.Millis `json:"watermark"`
+
+	Files   []File      `json:"files,omitempty"`   // the state at the cut
+	Pending []OutboxRef `json:"pending,omitempty"` // not yet known as published, ascending by Made
+	Alerts  Alerts      `json:"alerts"`
+}
+
+// Base names the cut that a seal grew from.
+type Base struct {
+	Made Number     `json:"made"`
+	Seal SealNumber `json:"seal"`
+}
+
+// Base is the entry's cut as a seal must name it.
+func (e Entry) Base() Base { return Base{Made: e.Made, Seal: e.Seal} }
+
+// Unpublished is Pending without what the marker shows as published: an outbox leaves only
+// when the marker (or the least of all sinks' markers) is >= its Made.
+func (e Entry) Unpublished(marker Number) []OutboxRef {
+	i := 0
+	for i < len(e.Pending) && e.Pending[i].Made <= marker {
+		i++
+	}
+	return e.Pending[i:]
+}
+
+// Cause says what a manifest was made for.
+type Cause string
+
+const (
+	CauseGenesis    Cause = "genesis"
+	CauseCheckpoint Cause = "checkpoint"
+	CauseAssignment Cause = "assignment" // also joins, leaves and take-overs
+	CauseRestore    Cause = "restore"
+)
+
+// Manifest is one link of the chain: the whole truth about a namespace at its number. It
+// is a value: decisions return new ones and share what did not change, so nobody may
+// modify the slices of a manifest.
+type Manifest struct {
+	Namespace Namespace `json:"namespace"`
+	Number    Number    `json:"number"`
+	Lineage   Lineage   `json:"lineage"`
+	Cause     Cause     `json:"cause"`
+
+	// Oldest is the smallest number still retained: what a restore may go back to, and whose
+	// files are not garbage. It never falls. It lies in the chain, not in the configuration,
+	// so that a restore and a garbage collector cannot disagree.
+	Oldest Number `json:"oldest"`
+
+	Members  []NodeID                  `json:"members"` // sorted
+	TopicIDs [schemas.NumInputs]string `json:"topicIds"`
+	Entries  []Entry                   `json:"entries"` // index = partition
+
+	CreatedAt schemas.Millis `json:"createdAt"`
+	CreatedBy NodeID         `json:"createdBy"`
+	Token     string         `json:"token"` // see Stamp
+}
+
+// Stamp says who writes a manifest, and when by its clock.
+type Stamp struct {
+	At schemas.Millis
+	By NodeID
+	// Token is unique to one attempt of one writer (e.g. incarnation and a counter): it tells
+	// our own manifest, whose answer was lost, from another's with the same content.
+	Token string
+}
+
+// Entry is the entry of partition p; ok is false if the namespace has no such partition.
+func (m Manifest) Entry(p schemas.Partition) (e Entry, ok bool) {
+	if p < 0 || int(p) >= len(m.Entries) {
+		return Entry{}, false
+	}
+	return m.Entries[p], true
+}
+
+// IsMember reports whether the node is one of the members.
+func (m Manifest) IsMember(id NodeID) bool { return slices.Contains(m.Members, id) }
+
+// Owned lists the partitions that the tip gives to a node. The node may run, seal and
+// publish one only if it itself offered the entry's incarnation in its present life.
+func (m Manifest) Owned(id NodeID) []schemas.Partition {
+	var owned []schemas.Partition
+	for p, e := range m.Entries {
+		if e.Owner == id {
+			owned = append(owned, schemas.Partition(p))
+		}
+	}
+	return owned
+}
+
+// Genesis is the first manifest of a namespace: its founder as the only member, every
+// partition without owner, to be read from starts[p].
+func Genesis(ns Namespace, topicIDs [schemas.NumInputs]string, starts []Offsets, by Stamp) Manifest {
+	m := Manifest{Namespace: ns, Number: 1, Lineage: 1, Cause: CauseGenesis, Oldest: 1, Members: []NodeID{by.By},
+		TopicIDs: topicIDs, Entries: make([]Entry, len(starts)), CreatedAt: by.At, CreatedBy: by.By, Token: by.Token}
+	for p, start := range starts {
+		m.Entries[p] = Entry{Made: 1, First: start, Next: start, Watermark: schemas.NoTime}
+	}
+	return m
+}
+
+// after is the manifest that follows tip with everything carried forward.
+func after(tip Manifest, cause Cause, lim Limits, by Stamp) Manifest {
+	next := tip
+	next.Number, next.Cause = tip.Number+1, cause
+	next.CreatedAt, next.CreatedBy, next.Token = by.At, by.By, by.Token
+	next.Oldest = max(tip.Oldest, next.Number-Number(max(lim.Retain, 1))+1)
+	next.Entries = slices.Clone(tip.Entries)
+	return next
+}
+
+// check says what makes m no possible manifest; it guards both ends of the encoding.
+func (m Manifest) check() error {
+	if err := m.Namespace.Check(); err != nil {
+		return err
+	}
+	switch {
+	case m.Number < 1 || m.Lineage < 1 || m.Oldest < 1 || m.Oldest > m.Number:
+		return fmt.Errorf("number %d, lineage %d, oldest %d do not fit", m.Number, m.Lineage, m.Oldest)
+	case m.Token == "" || m.CreatedBy == "":
+		return fmt.Errorf("manifest %d has no writer or token", m.Number)
+	case len(m.Entries) == 0:
+		return fmt.Errorf("manifest %d has no partitions", m.Number)
+	case !slices.IsSorted(m.Members) || len(slices.Compact(slices.Clone(m.Members))) != len(m.Members):
+		return fmt.Errorf("members %v are not sorted and unique", m.Members)
+	}
+	for p, e := range m.Entries {
+		if err := e.check(m); err != nil {
+			return fmt.Errorf("partition %d: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (e Entry) check(m Manifest) error {
+	if e.Made < 1 || e.Made > m.Number {
+		return fmt.Errorf("made by %d in manifest %d", e.Made, m.Number)
+	}
+	if e.Owner != "" && !m.IsMember(e.Owner) {
+		return fmt.Errorf("owner %q is not a member of %v", e.Owner, m.Members)
+	}
+	for t := range e.Next {
+		if e.First[t] > e.Next[t] {
+			return fmt.Errorf("%s: first offset %d after next %d", schemas.Topic(t), e.First[t], e.Next[t])
+		}
+	}
+	last := Number(0)
+	for _, o := range e.Pending {
+		if o.Made <= last || o.Made > e.Made {
+			return fmt.Errorf("pending outbox %d after %d in an entry made by %d", o.Made, last, e.Made)
+		}
+		last = o.Made
+	}
+	return nil
+}
