@@ -91,11 +91,12 @@ const (
 	AnomalyNoEnd                              // sem_termino
 	AnomalyAbandoned                          // abandonada
 	AnomalyRuleFailed                         // regra_falhou: an expression could not be evaluated
+	AnomalyAmountTooLarge                     // valor_excessivo: more than decimal(12,2) holds; no bill
 	NumAnomalies
 )
 
 var anomalyNames = [NumAnomalies]string{"id_reutilizado", "posicao_invalida", "tipo_desconhecido", "inicio_extra",
-	"termino_extra", "termino_antes_do_inicio", "sem_tarifa", "sem_termino", "abandonada", "regra_falhou"}
+	"termino_extra", "termino_antes_do_inicio", "sem_tarifa", "sem_termino", "abandonada", "regra_falhou", "valor_excessivo"}
 
 func (k AnomalyKind) String() string {
 	if k < NumAnomalies {

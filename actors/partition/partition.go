@@ -1,0 +1,439 @@
+package partition
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"taximeter/actors/rule"
+	"taximeter/actors/tariff"
+	"taximeter/actors/trip"
+	"taximeter/schemas"
+)
+
+// Settings of a partition; the same on every node.
+type Settings struct {
+	Trip       trip.Settings
+	Bound      schemas.Millis // how far events may come out of order: watermark = max - Bound
+	ClockAhead schemas.Millis // how far ocorridoEm may lie past the broker's append time
+	IdleAfter  schemas.Millis // wall time without a rise after which a source is idle
+	FetchFresh schemas.Millis // how old the last successful fetch may be to call a source caught up
+	MaxAhead   schemas.Millis // event time that one topic may run ahead while catching up
+}
+
+// DefaultSettings are the contract's figures for live operation.
+func DefaultSettings() Settings {
+	return Settings{
+		Trip:       trip.DefaultSettings(),
+		Bound:      2 * schemas.Minute,
+		ClockAhead: 2 * schemas.Minute,
+		IdleAfter:  30 * schemas.Second,
+		FetchFresh: 10 * schemas.Second,
+		MaxAhead:   5 * schemas.Minute,
+	}
+}
+
+// Slot is one trip in memory.
+type Slot struct {
+	ID   schemas.TripID
+	Trip *trip.State
+	// Actor is the shell's handle on the trip's actor; the partition does not look at it.
+	Actor any
+
+	scheduled schemas.Millis // earliest entry in the timers; EndOfTime = none
+	dirty     bool           // changed since the last seal
+	touched   int64          // p.seals when it last changed
+	stored    schemas.Millis // due instant under which the store lists it; EndOfTime = it does not
+}
+
+// Runner runs one step of one trip. The shell's goes through the trip's actor; a panic in
+// a step is a value here, with the stack, and leaves the trip as the step left it.
+type Runner interface {
+	Take(s *Slot, env *trip.Env, e *schemas.Event) (v schemas.Verdict, panicked string)
+	Advance(s *Slot, env *trip.Env) (panicked string)
+	// Evict tells that the slot leaves memory.
+	Evict(s *Slot)
+}
+
+// Store gives back what earlier seals of this partition wrote.
+type Store interface {
+	Load(id schemas.TripID) (snapshot []byte, ok bool, err error)
+	// Due lists at most limit of the trips to be woken by upTo, in order of (Due, ID),
+	// beginning with from.
+	Due(from DueTrip, upTo schemas.Millis, limit int) ([]DueTrip, error)
+}
+
+// DueTrip is a stored trip and when it must next be woken.
+type DueTrip struct {
+	Due schemas.Millis
+	ID  schemas.TripID
+}
+
+// Partition is the whole state of one task. It belongs to one goroutine.
+type Partition struct {
+	id       schemas.Partition
+	settings Settings
+	runner   Runner
+	store    Store // nil = nothing was ever stored
+
+	env       trip.Env
+	effects   trip.Effects // bills and windows wait here until the seal that holds them is committed
+	letters   []schemas.DeadLetter
+	catalogue tariff.Catalogue
+	clock     clock
+	trips     map[schemas.TripID]*Slot
+	awaiting  map[schemas.TripID]bool // trips that only lack a tariff
+	timers    timers
+	loadedTo  schemas.Millis // every stored trip due up to here is in memory
+
+	positions [schemas.NumInputs]Position
+	ledger    Ledger
+	seals     int64 // made by this partition object
+	open      []openSeal
+	dirty     []*Slot
+	unsent    []schemas.Alert // decided, not yet acknowledged as sent
+	suppress  map[string]bool // alerts known to be sent already, not yet reached again
+}
+
+// Position is how far one input topic was consumed.
+//
+// Invariant: Next - First = the topic's records with a verdict + Control.
+type Position struct {
+	First   schemas.Offset `json:"primeiro"` // where this partition began, ever
+	Next    schemas.Offset `json:"proximo"`  // first offset not consumed
+	Control int64          `json:"controle"` // transaction markers and aborted records in between
+	Known   bool           `json:"conhecido"`
+}
+
+// Ledger counts what became of every record, and what was odd.
+type Ledger struct {
+	Verdicts  [schemas.NumVerdicts]int64
+	Anomalies [schemas.NumAnomalies]int64
+}
+
+// New is a partition that has seen nothing. now is the wall clock.
+func New(id schemas.Partition, mode Mode, settings Settings, rules *rule.Book, runner Runner, store Store, now schemas.Millis) *Partition {
+	p := &Partition{id: id, settings: settings, runner: runner, store: store, trips: make(map[schemas.TripID]*Slot),
+		awaiting: make(map[schemas.TripID]bool), loadedTo: schemas.NoTime}
+	p.clock = newClock(mode, &p.settings, now)
+	p.env = trip.Env{Settings: &p.settings.Trip, Tariffs: &p.catalogue, Rules: rules, Out: &p.effects}
+	return p
+}
+
+func (p *Partition) ID() schemas.Partition                   { return p.id }
+func (p *Partition) Watermark() schemas.Millis               { return p.clock.watermark }
+func (p *Partition) Ledger() Ledger                          { return p.ledger }
+func (p *Partition) Position(t schemas.Topic) Position       { return p.positions[t] }
+func (p *Partition) Resident() int                           { return len(p.trips) }
+func (p *Partition) Pause() (topics [schemas.NumInputs]bool) { return p.clock.ahead() }
+func (p *Partition) Revision() schemas.Offset                { return p.catalogue.Revision() }
+func (p *Partition) SourceIdle(t schemas.Topic) (idle bool) {
+	return t < numClocks && p.clock.sources[t].idle
+}
+func (p *Partition) SourceMax(t schemas.Topic) schemas.Millis { return p.clock.max(t) }
+
+// StartAt sets where the consumption of a topic begins, for a partition that has none of it yet.
+func (p *Partition) StartAt(t schemas.Topic, first schemas.Offset) {
+	if pos := &p.positions[t]; !pos.Known {
+		*pos = Position{First: first, Next: first, Known: true}
+	}
+}
+
+// Consume gives every record of a batch its verdict, in order.
+func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
+	pos := &p.positions[b.Topic]
+	for i := range b.Records {
+		r := &b.Records[i]
+		if r.Offset < pos.Next {
+			continue // before the cut that we started from: already counted
+		}
+		v, err := p.take(r, now)
+		if err != nil {
+			return fmt.Errorf("partition %d: %s offset %d: %w", p.id, b.Topic, r.Offset, err)
+		}
+		pos.Control += int64(r.Offset - pos.Next)
+		pos.Next = r.Offset + 1
+		p.ledger.Verdicts[v]++
+		if err := p.fire(); err != nil {
+			return err
+		}
+	}
+	if b.Next > pos.Next {
+		pos.Control += int64(b.Next - pos.Next)
+		pos.Next = b.Next
+	}
+	return nil
+}
+
+// take is one record's way: checks in the contract's order, then its trip.
+func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict, error) {
+	e := &r.Event
+	if v := p.check(r); v != schemas.Counted {
+		if v.DeadLetter() {
+			p.bury(r, v, r.Detail)
+		}
+		return v, nil
+	}
+	slot, err := p.slot(e)
+	if err != nil {
+		return 0, err
+	}
+	if slot == nil {
+		p.bury(r, schemas.DLQBeyondHorizon, "")
+		return schemas.DLQBeyondHorizon, nil
+	}
+	mark := p.effects
+	p.env.Watermark = p.clock.watermark
+	v, panicked := p.runner.Take(slot, &p.env, e)
+	if panicked != "" {
+		p.retract(mark)
+		v = schemas.DLQPanic
+	}
+	switch {
+	case v.DeadLetter():
+		p.bury(r, v, panicked)
+	case v.Accepted():
+		if e.Topic == schemas.Rides && e.Has.Has(schemas.HasPosition) && !e.LatLon.Valid() {
+			p.ledger.Anomalies[schemas.AnomalyBadRidePosition]++
+		}
+		p.clock.observe(e.Topic, e.At, now)
+	}
+	p.settle(slot)
+	return v, nil
+}
+
+// check is what can be said of a record without its trip.
+func (p *Partition) check(r *schemas.Record) schemas.Verdict {
+	if r.Fault != schemas.Counted {
+		return r.Fault
+	}
+	if v := schemas.CheckEvent(&r.Event, r.Key); v != schemas.Counted {
+		return v
+	}
+	switch {
+	case r.AppendedAt != schemas.NoTime && r.At > r.AppendedAt.Add(p.settings.ClockAhead):
+		return schemas.DLQClockAhead
+	case r.Kind == schemas.PayBill && r.Own:
+		return schemas.Own
+	case r.Kind == schemas.PayBill:
+		return schemas.DLQForeignBill
+	}
+	return schemas.Counted
+}
+
+// slot finds the event's trip in memory, in the store, or makes it; nil when the trip is
+// unknown and the event too old to be sure that it is new.
+func (p *Partition) slot(e *schemas.Event) (*Slot, error) {
+	if s := p.trips[e.TripID]; s != nil {
+		return s, nil
+	}
+	s, err := p.load(e.TripID)
+	if s != nil || err != nil {
+		return s, err
+	}
+	h := p.settings.Trip.Horizon
+	old := h > 0 && e.At <= p.clock.watermark.Add(-h)
+	if old && e.Topic != schemas.Payments {
+		return nil, nil
+	}
+	t := trip.New(e.TripID)
+	if old {
+		t.MarkNoSummary()
+	}
+	return p.admit(t, schemas.EndOfTime), nil
+}
+
+func (p *Partition) admit(t *trip.State, stored schemas.Millis) *Slot {
+	s := &Slot{ID: t.ID(), Trip: t, scheduled: schemas.EndOfTime, stored: stored}
+	p.trips[s.ID] = s
+	return s
+}
+
+// load brings a trip back from the store; nil when it is not there.
+func (p *Partition) load(id schemas.TripID) (*Slot, error) {
+	if p.store == nil {
+		return nil, nil
+	}
+	b, ok, err := p.store.Load(id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	t, err := trip.Restore(b)
+	if err != nil {
+		return nil, fmt.Errorf("partition %d: %w", p.id, err)
+	}
+	s := p.admit(t, t.Due())
+	p.timers.schedule(s)
+	if t.AwaitsTariff() {
+		p.awaiting[s.ID] = true
+	}
+	return s, nil
+}
+
+// settle takes note of what a step did to a trip.
+func (p *Partition) settle(s *Slot) {
+	p.timers.schedule(s)
+	s.touched = p.seals
+	if !s.dirty {
+		s.dirty = true
+		p.dirty = append(p.dirty, s)
+	}
+	if s.Trip.AwaitsTariff() {
+		p.awaiting[s.ID] = true
+	} else if len(p.awaiting) > 0 {
+		delete(p.awaiting, s.ID)
+	}
+	for _, a := range p.effects.Anomalies {
+		p.ledger.Anomalies[a.Kind]++
+	}
+	p.effects.Anomalies = p.effects.Anomalies[:0]
+	for _, a := range p.effects.Alerts {
+		if p.suppress[a.AlertID] {
+			delete(p.suppress, a.AlertID)
+		} else {
+			p.unsent = append(p.unsent, a)
+		}
+	}
+	p.effects.Alerts = p.effects.Alerts[:0]
+}
+
+// fire wakes every trip whose instant the watermark has reached.
+func (p *Partition) fire() error {
+	if err := p.fetchDue(); err != nil {
+		return err
+	}
+	for p.timers.next() <= p.clock.watermark {
+		if s := p.timers.pop(); s != nil {
+			p.advance(s)
+		}
+	}
+	return nil
+}
+
+func (p *Partition) advance(s *Slot) {
+	mark := p.effects
+	p.env.Watermark = p.clock.watermark
+	if panicked := p.runner.Advance(s, &p.env); panicked != "" {
+		// A timer that panics would do so for ever: leave the trip be, and say so.
+		p.retract(mark)
+		p.letters = append(p.letters, schemas.DeadLetter{Partition: p.id, Offset: -1, Reason: schemas.DLQPanic,
+			TripID: s.ID, Detail: panicked, AppendedAt: schemas.NoTime})
+	}
+	p.settle(s)
+}
+
+const (
+	// fetchAhead is how much event time the store is asked ahead, so that it is asked rarely.
+	fetchAhead = schemas.Minute
+	fetchChunk = 1024
+)
+
+// fetchDue brings back stored trips that are to be woken soon.
+func (p *Partition) fetchDue() error {
+	w := p.clock.watermark
+	if p.store == nil || w < p.loadedTo || w == schemas.NoTime || p.loadedTo == schemas.EndOfTime {
+		return nil
+	}
+	upTo := w.Add(fetchAhead)
+	from := DueTrip{Due: p.loadedTo}
+	for {
+		due, err := p.store.Due(from, upTo, fetchChunk)
+		if err != nil {
+			return fmt.Errorf("partition %d: trips due by %s: %w", p.id, upTo, err)
+		}
+		for _, d := range due {
+			if p.trips[d.ID] == nil {
+				if _, err := p.load(d.ID); err != nil {
+					return err
+				}
+			}
+		}
+		if len(due) < fetchChunk {
+			p.loadedTo = upTo
+			return nil
+		}
+		last := due[len(due)-1]
+		from = DueTrip{last.Due, last.ID + "\x00"}
+	}
+}
+
+// retract takes back the effects of a step that panicked.
+func (p *Partition) retract(mark trip.Effects) {
+	p.effects.Windows = p.effects.Windows[:len(mark.Windows)]
+	p.effects.Bills = p.effects.Bills[:len(mark.Bills)]
+	p.effects.Alerts = p.effects.Alerts[:len(mark.Alerts)]
+	p.effects.Anomalies = p.effects.Anomalies[:len(mark.Anomalies)]
+}
+
+// bury sends a record to the dead-letter topic with its original bytes.
+func (p *Partition) bury(r *schemas.Record, v schemas.Verdict, detail string) {
+	p.letters = append(p.letters, schemas.DeadLetter{Topic: r.Topic, Partition: p.id, Offset: r.Offset, Reason: v,
+		Detail: detail, TripID: schemas.TripID(strings.Clone(string(r.TripID))), EventID: schemas.EventID(strings.Clone(string(r.EventID))),
+		AppendedAt: r.AppendedAt, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)})
+}
+
+// Tick lets the wall clock mark idle sources and move time when all are.
+func (p *Partition) Tick(now schemas.Millis, status [schemas.NumInputs]SourceStatus) error {
+	p.clock.tick(now, status)
+	return p.fire()
+}
+
+// EndSource notes that a replay has consumed a topic up to its end offset.
+func (p *Partition) EndSource(t schemas.Topic, now schemas.Millis) error {
+	p.clock.end(t, now)
+	return p.fire()
+}
+
+// EndInput notes that a replay has consumed everything: time moves to the end.
+func (p *Partition) EndInput() error {
+	p.clock.watermark = schemas.EndOfTime
+	return p.fire()
+}
+
+// PutTariff takes a tariff of the catalogue's revision and settles the trips that waited for one.
+func (p *Partition) PutTariff(revision schemas.Offset, t schemas.Tariff) {
+	p.catalogue.Put(revision, t)
+	p.retryAwaiting()
+}
+
+// WithdrawTariff takes a tombstone of the catalogue.
+func (p *Partition) WithdrawTariff(revision schemas.Offset, k tariff.Key) {
+	p.catalogue.Withdraw(revision, k)
+}
+
+func (p *Partition) retryAwaiting() {
+	for id := range p.awaiting { // each trip settles by itself: the order changes nothing
+		if s := p.trips[id]; s != nil {
+			p.advance(s)
+		}
+	}
+}
+
+// SetRules changes the alert rules from the next event on.
+func (p *Partition) SetRules(b *rule.Book) { p.env.Rules = b }
+
+// View shows a trip; false when it is not known here.
+func (p *Partition) View(id schemas.TripID) (trip.View, bool, error) {
+	s, err := p.find(id)
+	if s == nil {
+		return trip.View{}, false, err
+	}
+	return s.Trip.View(&p.env), true, nil
+}
+
+// Explain tells how a trip's bill came about; false when it is not known here.
+func (p *Partition) Explain(id schemas.TripID) (trip.Explanation, bool, error) {
+	s, err := p.find(id)
+	if s == nil {
+		return trip.Explanation{}, false, err
+	}
+	return s.Trip.Explain(&p.env), true, nil
+}
+
+func (p *Partition) find(id schemas.TripID) (*Slot, error) {
+	p.env.Watermark = p.clock.watermark
+	if s := p.trips[id]; s != nil {
+		return s, nil
+	}
+	return p.load(id)
+}

@@ -1,0 +1,280 @@
+package partition
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taximeter/actors/rule"
+	"taximeter/actors/tariff"
+	"taximeter/schemas"
+)
+
+// HeaderFormat is the version of the header's layout. A reader takes this one and all
+// before it.
+const HeaderFormat = 1
+
+// ErrNewerFormat is what Restore says of a header that a newer program wrote.
+var ErrNewerFormat = errors.New("written by a newer taximeter; upgrade this node")
+
+// Change is one row of the partition's state: a put, or with a nil Value a removal.
+type Change struct{ Key, Value []byte }
+
+// Sealed is a consistent cut of the partition: what changed since the last one, and all
+// that waits to be published since the base's cut.
+type Sealed struct {
+	Next      [schemas.NumInputs]schemas.Offset
+	Watermark schemas.Millis
+	Changes   []Change // to be applied as one batch
+	Outbox    schemas.Outbox
+	Unsent    []schemas.Alert // decided, not acknowledged as sent at the cut
+	Seen      []string        // ids known as sent that replay has not reached yet
+}
+
+// openSeal is how much of the outbox a seal holds that is not known as committed.
+type openSeal struct {
+	number                  int64
+	bills, windows, letters int
+}
+
+// Seal cuts. Between two batches the partition's memory is a cut, so nothing waits.
+//
+// Seals that are not committed yet are cumulative: each outbox begins at the base's cut,
+// and items stay until Committed.
+func (p *Partition) Seal(number int64) Sealed {
+	p.seals++
+	out := Sealed{Watermark: p.clock.watermark, Unsent: slices.Clone(p.unsent)}
+	for i := range p.positions {
+		out.Next[i] = p.positions[i].Next
+	}
+	for id := range p.suppress {
+		out.Seen = append(out.Seen, id)
+	}
+	slices.Sort(out.Seen)
+	out.Changes = append(out.Changes, Change{[]byte(keyHeader), p.header(out.Seen)})
+	for _, s := range p.dirty {
+		out.Changes = p.write(out.Changes, s)
+	}
+	p.dirty = p.dirty[:0]
+	o := openSeal{number, len(p.effects.Bills), len(p.effects.Windows), len(p.letters)}
+	p.open = append(p.open, o)
+	out.Outbox = schemas.Outbox{Bills: slices.Clip(p.effects.Bills), Windows: slices.Clip(p.effects.Windows),
+		DeadLetters: slices.Clip(p.letters)}
+	// Later effects go to arrays of their own: the sealed outbox is read in other goroutines.
+	p.effects.Bills, p.effects.Windows, p.letters = out.Outbox.Bills, out.Outbox.Windows, out.Outbox.DeadLetters
+	return out
+}
+
+// write appends the rows of one changed trip.
+func (p *Partition) write(rows []Change, s *Slot) []Change {
+	s.dirty = false
+	due := s.Trip.Due()
+	gone := s.Trip.Expired()
+	if gone {
+		rows = append(rows, Change{TripKey(s.ID), nil})
+		due = schemas.EndOfTime
+	} else {
+		rows = append(rows, Change{TripKey(s.ID), s.Trip.AppendTo(nil)})
+	}
+	if s.stored != due {
+		if s.stored != schemas.EndOfTime {
+			rows = append(rows, Change{DueKey(DueTrip{s.stored, s.ID}), nil})
+		}
+		if due != schemas.EndOfTime {
+			rows = append(rows, Change{DueKey(DueTrip{due, s.ID}), []byte{}})
+		}
+		s.stored = due
+	}
+	if gone {
+		p.forget(s)
+	}
+	return rows
+}
+
+func (p *Partition) forget(s *Slot) {
+	delete(p.trips, s.ID)
+	delete(p.awaiting, s.ID)
+	s.scheduled = schemas.EndOfTime
+	p.runner.Evict(s)
+}
+
+// Committed tells that the chain holds the seal of that number: what it held is published
+// from there and need not be kept here.
+func (p *Partition) Committed(number int64) {
+	i := slices.IndexFunc(p.open, func(o openSeal) bool { return o.number == number })
+	if i < 0 {
+		return
+	}
+	won := p.open[i]
+	p.open = slices.Delete(p.open, 0, i+1)
+	for j := range p.open {
+		p.open[j].bills -= won.bills
+		p.open[j].windows -= won.windows
+		p.open[j].letters -= won.letters
+	}
+	p.effects.Bills = p.effects.Bills[won.bills:]
+	p.effects.Windows = p.effects.Windows[won.windows:]
+	p.letters = p.letters[won.letters:]
+}
+
+// Waiting is how many bills, windows and dead letters no committed seal holds yet.
+func (p *Partition) Waiting() (bills, windows, letters int) {
+	return len(p.effects.Bills), len(p.effects.Windows), len(p.letters)
+}
+
+// Unsent is the alerts to send, oldest first. It stays valid until the next call of any
+// other method.
+func (p *Partition) Unsent() []schemas.Alert { return p.unsent }
+
+// Acknowledge tells that the first n unsent alerts are durable on their topic.
+func (p *Partition) Acknowledge(n int) { p.unsent = slices.Clone(p.unsent[n:]) }
+
+// Recover takes what a new owner knows of alerts: those that the last cut left unsent, and
+// ids found in the log of sent ones.
+func (p *Partition) Recover(unsent []schemas.Alert, sent []string) {
+	if p.suppress == nil {
+		p.suppress = make(map[string]bool)
+	}
+	for _, id := range sent {
+		p.suppress[id] = true
+	}
+	for _, a := range unsent {
+		if p.suppress[a.AlertID] {
+			delete(p.suppress, a.AlertID)
+		} else {
+			p.unsent = append(p.unsent, a)
+		}
+	}
+}
+
+// Sweep lets clean trips leave memory that did not change in the last idle seals, and
+// more of them while over maxResident. Call it when the last seal's changes are applied.
+func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
+	if p.store == nil {
+		return 0
+	}
+	for _, s := range p.trips {
+		stale := s.touched+idle < p.seals || len(p.trips) > maxResident
+		// A trip due soon must stay: the store is not asked again for instants before loadedTo.
+		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID] {
+			continue
+		}
+		p.forget(s)
+		evicted++
+	}
+	return evicted
+}
+
+// header is all of the partition but its trips.
+type header struct {
+	Format    int                         `json:"formato"`
+	Partition schemas.Partition           `json:"particao"`
+	Positions [schemas.NumInputs]Position `json:"posicoes"`
+	Watermark schemas.Millis              `json:"watermark"`
+	Sources   [numClocks]headerSource     `json:"relogios"`
+	Verdicts  map[string]int64            `json:"vereditos"`
+	Anomalies map[string]int64            `json:"anomalias"`
+	Tariffs   []tariff.Entry              `json:"tarifas"`
+	Awaiting  []schemas.TripID            `json:"semTarifa"`
+	Seen      []string                    `json:"alertasVistos"`
+}
+
+type headerSource struct {
+	Max    schemas.Millis `json:"maximo"`
+	RoseAt schemas.Millis `json:"subiuEm"`
+	Idle   bool           `json:"parado"`
+	Ended  bool           `json:"terminado"`
+}
+
+func (p *Partition) header(seen []string) []byte {
+	h := header{Format: HeaderFormat, Partition: p.id, Positions: p.positions, Watermark: p.clock.watermark,
+		Verdicts: make(map[string]int64), Anomalies: make(map[string]int64), Tariffs: p.catalogue.Entries(), Seen: seen}
+	for i, s := range p.clock.sources {
+		h.Sources[i] = headerSource{s.max, s.roseAt, s.idle, s.ended}
+	}
+	for v, n := range p.ledger.Verdicts {
+		if n > 0 {
+			h.Verdicts[schemas.Verdict(v).String()] = n
+		}
+	}
+	for k, n := range p.ledger.Anomalies {
+		if n > 0 {
+			h.Anomalies[schemas.AnomalyKind(k).String()] = n
+		}
+	}
+	for id := range p.awaiting {
+		h.Awaiting = append(h.Awaiting, id)
+	}
+	slices.Sort(h.Awaiting)
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic(fmt.Sprintf("partition %d: header cannot be written: %v", p.id, err)) // plain words always can
+	}
+	return b
+}
+
+// Restore is the partition as a seal left it, over the store that holds its rows. The
+// wall clock of the idle marks starts anew at now: time spent down is not idleness seen.
+func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, rules *rule.Book, runner Runner, store Store, now schemas.Millis) (*Partition, error) {
+	var h header
+	if err := json.Unmarshal(head, &h); err != nil {
+		return nil, fmt.Errorf("partition %d: state header: %w", id, err)
+	}
+	if h.Format > HeaderFormat {
+		return nil, fmt.Errorf("partition %d: state header of format %d, this program reads up to %d: %w", id, h.Format, HeaderFormat, ErrNewerFormat)
+	}
+	if h.Partition != id {
+		return nil, fmt.Errorf("partition %d: the state is that of partition %d", id, h.Partition)
+	}
+	p := New(id, mode, settings, rules, runner, store, now)
+	p.positions = h.Positions
+	p.clock.watermark = h.Watermark
+	for i, s := range h.Sources {
+		p.clock.sources[i] = source{max: s.Max, roseAt: now, idle: s.Idle, ended: s.Ended}
+	}
+	for v := range p.ledger.Verdicts {
+		p.ledger.Verdicts[v] = h.Verdicts[schemas.Verdict(v).String()]
+	}
+	for k := range p.ledger.Anomalies {
+		p.ledger.Anomalies[k] = h.Anomalies[schemas.AnomalyKind(k).String()]
+	}
+	for _, e := range h.Tariffs {
+		p.catalogue.Take(e)
+	}
+	for _, id := range h.Awaiting {
+		p.awaiting[id] = true
+	}
+	p.Recover(nil, h.Seen)
+	return p, p.fire()
+}
+
+// Keys of the rows, within the partition's store.
+const (
+	keyHeader = "h"
+	prefixDue = "d/"
+	prefixRow = "t/"
+	signBit   = 1 << 63 // flipped, signed instants sort as unsigned bytes
+)
+
+// HeaderKey is the row that Restore reads.
+func HeaderKey() []byte { return []byte(keyHeader) }
+
+// TripKey is the row of one trip.
+func TripKey(id schemas.TripID) []byte { return append([]byte(prefixRow), id...) }
+
+// DueKey is the row that lists a trip to be woken; it sorts as (Due, ID) does.
+func DueKey(d DueTrip) []byte {
+	k := binary.BigEndian.AppendUint64([]byte(prefixDue), uint64(d.Due)^signBit)
+	return append(k, d.ID...)
+}
+
+// ParseDueKey reads what DueKey wrote.
+func ParseDueKey(k []byte) (DueTrip, bool) {
+	if len(k) < len(prefixDue)+8 || string(k[:len(prefixDue)]) != prefixDue {
+		return DueTrip{}, false
+	}
+	k = k[len(prefixDue):]
+	return DueTrip{schemas.Millis(binary.BigEndian.Uint64(k) ^ signBit), schemas.TripID(k[8:])}, true
+}

@@ -1,0 +1,73 @@
+package partition
+
+import "taximeter/schemas"
+
+// timers is a heap of the trips' next due instants, earliest first, ties by trip id so
+// that every run fires in the same order. A slot may stand in it more than once; only the
+// entry whose instant is the slot's scheduled one counts.
+type timers []timer
+
+type timer struct {
+	due  schemas.Millis
+	slot *Slot
+}
+
+func (t timers) less(i, j int) bool {
+	return t[i].due < t[j].due || (t[i].due == t[j].due && t[i].slot.ID < t[j].slot.ID)
+}
+
+// schedule makes sure that the slot is woken at its trip's due instant.
+func (t *timers) schedule(s *Slot) {
+	due := s.Trip.Due()
+	if due >= s.scheduled {
+		return
+	}
+	s.scheduled = due
+	*t = append(*t, timer{due, s})
+	h := *t
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h.less(i, parent) {
+			return
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+// next is the instant of the earliest entry; EndOfTime when there is none.
+func (t timers) next() schemas.Millis {
+	if len(t) == 0 {
+		return schemas.EndOfTime
+	}
+	return t[0].due
+}
+
+// pop takes the earliest entry out; nil when it is out of date.
+func (t *timers) pop() *Slot {
+	h := *t
+	top, last := h[0], len(h)-1
+	h[0] = h[last]
+	h[last] = timer{}
+	h = h[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && h.less(child+1, child) {
+			child++
+		}
+		if !h.less(child, i) {
+			break
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+	*t = h
+	if top.due != top.slot.scheduled {
+		return nil
+	}
+	top.slot.scheduled = schemas.EndOfTime
+	return top.slot
+}

@@ -1,0 +1,115 @@
+package trip
+
+import (
+	"taximeter/actors/rule"
+	"taximeter/schemas"
+)
+
+// Advance does what the watermark in env makes due: windows to close, the bill, silence
+// alerts, and the ends of the trip's own life. Doing it twice changes nothing.
+func (s *State) Advance(env *Env) {
+	w := env.Watermark
+	if s.stage == detailed {
+		for i := s.firstUnpublished(); i < len(s.track.windows); i++ {
+			if win := &s.track.windows[i]; w >= win.end() {
+				s.publishWindow(env, win, schemas.Counted)
+			}
+		}
+		s.settle(env)
+		s.silence(env)
+		if w >= s.noEndDue(env) {
+			s.noEndTold = true
+			env.Out.anomaly(schemas.AnomalyNoEnd, s.id, "")
+		}
+		if w >= s.dropDue(env) {
+			s.summarise(env)
+		}
+	}
+	if s.stage == summarised && w >= s.forgetDue(env) {
+		s.stage = expired
+	}
+	s.reschedule(env)
+}
+
+// firstUnpublished finds the windows that wait for their close: always the newest ones,
+// since a window made after its close is published at once.
+func (s *State) firstUnpublished() int {
+	i := len(s.track.windows)
+	for i > 0 && s.track.windows[i-1].version == 0 {
+		i--
+	}
+	return i
+}
+
+// reschedule finds the next watermark at which Advance has something to do.
+func (s *State) reschedule(env *Env) {
+	s.due = schemas.EndOfTime
+	soonest := func(at schemas.Millis) {
+		if at > env.Watermark {
+			s.due = min(s.due, at)
+		}
+	}
+	switch s.stage {
+	case detailed:
+		if i := s.firstUnpublished(); i < len(s.track.windows) {
+			soonest(s.track.windows[i].end())
+		}
+		if s.story.ended() {
+			soonest(s.story.end)
+		}
+		soonest(s.noEndDue(env))
+		soonest(s.dropDue(env))
+		s.due = min(s.due, s.alertsDue(env))
+	case summarised:
+		soonest(s.forgetDue(env))
+	}
+}
+
+// noEndDue is when an open trip has been silent for too long.
+func (s *State) noEndDue(env *Env) schemas.Millis {
+	if s.noEndTold || s.story.ended() || s.lastMove == schemas.NoTime {
+		return schemas.EndOfTime
+	}
+	return s.lastMove.Add(env.Settings.NoEndAfter)
+}
+
+// dropDue is when the detail is no longer needed: late events would be beyond the horizon.
+func (s *State) dropDue(env *Env) schemas.Millis {
+	last := s.lastMove
+	for i := range s.payments { // a trip known by its payments alone lives by them
+		if s.lastMove == schemas.NoTime {
+			last = max(last, s.payments[i].at)
+		}
+	}
+	switch {
+	case env.Settings.Horizon == 0 || last == schemas.NoTime:
+		return schemas.EndOfTime
+	case s.closed(env.Watermark):
+		return last.Add(env.Settings.Horizon)
+	}
+	return last.Add(env.Settings.OpenHorizon)
+}
+
+// closed reports whether the trip was billed or cancelled.
+func (s *State) closed(w schemas.Millis) bool {
+	return s.billing.version() > 0 || (s.story.phase == cancelled && w >= s.story.end)
+}
+
+func (s *State) forgetDue(env *Env) schemas.Millis {
+	return s.dropDue(env).Add(env.Settings.SummaryHorizon)
+}
+
+// summarise drops the detail and keeps the bill, the payments and their ids.
+func (s *State) summarise(env *Env) {
+	if !s.closed(env.Watermark) {
+		env.Out.anomaly(schemas.AnomalyAbandoned, s.id, "")
+	}
+	s.stage = summarised
+	s.track = track{}
+	s.links = nil
+	s.rides = nil
+	s.chains[schemas.Telemetry] = chains{}
+	s.chains[schemas.Rides] = chains{}
+	s.alerts = rule.Memory{}
+	s.recount()
+}

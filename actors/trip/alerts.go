@@ -1,0 +1,106 @@
+package trip
+
+import (
+	"taximeter/actors/rule"
+	"taximeter/schemas"
+)
+
+// Alert takes what a rule decided.
+func (e *Effects) Alert(a schemas.Alert) { e.Alerts = append(e.Alerts, a) }
+
+// RuleFailed counts an expression that could not be evaluated.
+func (e *Effects) RuleFailed(f rule.Failure) {
+	e.anomaly(schemas.AnomalyRuleFailed, f.TripID, f.EventID)
+}
+
+// point lets the rules look at an effective position on its arrival.
+func (s *State) point(env *Env, e *schemas.Event, p *point) {
+	if env.Rules.Len() == 0 {
+		return
+	}
+	f := s.facts(env)
+	if p.state.accepted() {
+		speed := rule.SpeedUnknown
+		switch {
+		case e.Has.Has(schemas.HasSpeed):
+			speed = e.SpeedKmh
+		case p.state == accepted:
+			speed = s.track.speedInto(p)
+		}
+		f.SpeedKmh = max(speed, 0)
+		s.alerts.OnPoint(env.Rules, f, rule.Point{ID: e.EventID, At: p.at, LatLon: p.pos, SpeedKmh: speed}, env.Out)
+	}
+	s.alerts.OnEvent(env.Rules, f, e.EventID, e.At, env.Out)
+}
+
+// event lets the rules look at the trip after a ride event or payment.
+func (s *State) event(env *Env, e *schemas.Event) {
+	if env.Rules.Len() > 0 {
+		s.alerts.OnEvent(env.Rules, s.facts(env), e.EventID, e.At, env.Out)
+	}
+}
+
+// paid lets the rules compare an authorisation with the others.
+func (s *State) paid(env *Env, p *payment) {
+	if env.Rules.Len() == 0 || p.kind != schemas.PayAuthorization || s.paymentOf(p.id).void {
+		return
+	}
+	var others []rule.Payment
+	for i := range s.payments {
+		if o := &s.payments[i]; o.kind == schemas.PayAuthorization && !o.void && o.id != p.id {
+			others = append(others, rule.Payment{ID: o.id, At: o.at, Amount: o.amount})
+		}
+	}
+	s.alerts.OnPayment(env.Rules, s.facts(env), rule.Payment{ID: p.id, At: p.at, Amount: p.amount}, others, env.Out)
+}
+
+// silence lets the rules look at the watermark.
+func (s *State) silence(env *Env) {
+	if env.Rules.Len() > 0 {
+		s.alerts.OnWatermark(env.Rules, s.facts(env), env.Watermark, env.Out)
+	}
+}
+
+func (s *State) alertsDue(env *Env) schemas.Millis {
+	if env.Rules.Len() == 0 || s.story.phase != running {
+		return schemas.EndOfTime
+	}
+	return s.alerts.NextDue(env.Rules, s.facts(env))
+}
+
+// facts fills env's scratch with what rules may look at; valid until the next call.
+func (s *State) facts(env *Env) *rule.Facts {
+	t := &s.story
+	f := &env.facts
+	*f = rule.Facts{TripID: s.id, Region: t.place.Region, Category: t.place.Category, Route: t.route,
+		DistanceMM: s.ridden.mm, Points: int64(s.ridden.points), Rejected: int64(s.ridden.rejected), Multiplier: t.multiplier}
+	if t.phase == running || t.phase == ended {
+		f.Start, f.StartID = t.start, t.startID
+		f.DurationS = int64((max(s.lastMove, t.start) - t.start) / schemas.Second)
+	}
+	if t.ended() {
+		f.End = t.end
+		f.DurationS = int64((t.end - t.start) / schemas.Second)
+	}
+	if last := s.track.stateBefore(len(s.track.points)).last; last >= 0 {
+		p := &s.track.points[last]
+		f.LastAt, f.Last = p.at, p.pos
+		f.LastID = s.track.ids.id(p.id)
+	}
+	for i := range s.payments {
+		p := &s.payments[i]
+		switch {
+		case p.void:
+		case p.kind == schemas.PayAuthorization:
+			f.Authorized += p.amount
+			if p.means == cash {
+				f.Captured += p.amount
+			}
+		case p.kind == schemas.PayCapture:
+			f.Captured += p.amount
+		case p.kind == schemas.PayRefund:
+			f.Captured -= p.amount
+		}
+	}
+	return f
+}

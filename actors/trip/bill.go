@@ -1,0 +1,249 @@
+package trip
+
+import (
+	"math/big"
+
+	"taximeter/actors/tariff"
+	"taximeter/schemas"
+)
+
+// phase is how far the ride has come, by its effective events.
+type phase uint8
+
+const (
+	waiting   phase = iota // no start known
+	running                // started, no end known
+	ended                  // by TERMINO, or by CANCELAMENTO after the start
+	cancelled              // never started
+)
+
+func (p phase) String() string {
+	return [...]string{"aguardando", "em_curso", "encerrada", "cancelada"}[p]
+}
+
+// story is what the effective ride events (and, without an INICIO, the first accepted
+// point) say of the trip.
+type story struct {
+	phase      phase
+	start, end schemas.Millis // start valid from running on; end valid from ended on
+	startID    schemas.EventID
+	inferred   bool           // the start is the first accepted point
+	matchAt    schemas.Millis // earliest MATCH; NoTime = none
+	place      tariff.Place
+	multiplier schemas.Mils
+	route      []schemas.LatLon
+}
+
+func (t *story) ended() bool { return t.phase >= ended }
+
+// tell reads the story from the events.
+func (s *State) tell() story {
+	var first [schemas.Void + 1]*ride // earliest effective of each kind
+	for i := range s.rides {
+		if r := &s.rides[i]; !r.void && first[r.kind] == nil {
+			first[r.kind] = r
+		}
+	}
+	t := story{multiplier: schemas.OneMils, matchAt: schemas.NoTime}
+	for _, k := range []schemas.Kind{schemas.RideRequest, schemas.RideStart, schemas.RideMatch} {
+		if r := first[k]; r != nil { // later kinds in this list win
+			if r.has.Has(schemas.HasRegion) {
+				t.place.Region, t.place.HasRegion = r.Region, true
+			}
+			if r.has.Has(schemas.HasCategory) {
+				t.place.Category, t.place.HasCategory = r.Category, true
+			}
+			if r.has.Has(schemas.HasRoute) {
+				t.route = r.Route
+			}
+			if r.has.Has(schemas.HasMultiplier) && k != schemas.RideRequest {
+				t.multiplier = r.Multiplier
+			}
+		}
+	}
+	if m := first[schemas.RideMatch]; m != nil {
+		t.matchAt = m.at
+	}
+	if c := first[schemas.RideCancel]; c != nil && first[schemas.RideStart] == nil && first[schemas.RideEnd] == nil {
+		t.phase, t.start, t.end = cancelled, c.at, c.at
+		return t
+	}
+	if r := first[schemas.RideStart]; r != nil {
+		t.phase, t.start, t.startID = running, r.at, r.id
+	} else if p := s.track.firstAccepted(); p != nil {
+		t.phase, t.start, t.startID, t.inferred = running, p.at, s.track.ids.id(p.id), true
+	} else {
+		return t
+	}
+	for _, k := range []schemas.Kind{schemas.RideEnd, schemas.RideCancel} {
+		for i := range s.rides {
+			if r := &s.rides[i]; r.kind == k && !r.void && r.at >= t.start {
+				t.phase, t.end = ended, r.at
+				return t
+			}
+		}
+	}
+	return t
+}
+
+// retell reads the story again after a change of the effective events, and settles.
+func (s *State) retell(env *Env) {
+	s.recount()
+	s.settle(env)
+}
+
+// recount reads the story and the ridden stretch from the events.
+func (s *State) recount() {
+	s.story = s.tell()
+	s.ridden = stretch{}
+	switch s.story.phase {
+	case running:
+		s.ridden = s.track.within(s.story.start, schemas.EndOfTime)
+	case ended:
+		s.ridden = s.track.within(s.story.start, s.story.end)
+	}
+}
+
+// billing is what was billed so far.
+type billing struct {
+	last     *schemas.Bill  // newest version; nil = none yet
+	versions []billVersion  // all of them, for explaining
+	revision schemas.Offset // of the tariff catalogue, fixed by version 1
+	noTariff bool           // a bill is due but for a tariff
+}
+
+type billVersion struct {
+	amount                schemas.Cents
+	distanceMM, durationS int64
+	motive                schemas.Motive
+}
+
+func (b *billing) version() int {
+	if b.last == nil {
+		return 0
+	}
+	return b.last.Version
+}
+
+// settle publishes a bill when what is owed differs from what was billed.
+func (s *State) settle(env *Env) {
+	next := s.owed(env)
+	last := s.billing.last
+	switch {
+	case next == nil && (last == nil || last.Motive == schemas.MotiveVoided):
+		return
+	case next == nil:
+		voided := *last
+		next = &voided
+		next.Amount, next.DistanceMM, next.DurationS, next.Points, next.Rejected = 0, 0, 0, 0, 0
+		next.Motive = schemas.MotiveVoided
+	case last != nil && last.Motive != schemas.MotiveVoided &&
+		last.Amount == next.Amount && last.DistanceMM == next.DistanceMM && last.DurationS == next.DurationS:
+		return
+	}
+	next.Version = s.billing.version() + 1
+	next.EventID = schemas.BillEventID(s.id, next.Version)
+	next.Rectification = last != nil
+	next.Difference = next.Amount
+	if last != nil {
+		next.Difference -= last.Amount
+	} else {
+		s.billing.revision = env.Tariffs.Revision()
+	}
+	s.billing.last = next
+	s.billing.versions = append(s.billing.versions, billVersion{next.Amount, next.DistanceMM, next.DurationS, next.Motive})
+	env.Out.Bills = append(env.Out.Bills, *next)
+}
+
+// owed is the bill that the events and the watermark make due, without its version; nil
+// when none is.
+func (s *State) owed(env *Env) *schemas.Bill {
+	t := &s.story
+	s.billing.noTariff = s.billing.noTariff && t.ended()
+	if !t.ended() || env.Watermark < t.end || (t.phase == cancelled && t.matchAt == schemas.NoTime) {
+		return nil
+	}
+	price := s.price(env)
+	if price == nil {
+		if !s.billing.noTariff {
+			s.billing.noTariff = true
+			env.Out.anomaly(schemas.AnomalyNoTariff, s.id, "")
+		}
+		return nil
+	}
+	s.billing.noTariff = false
+	b := &schemas.Bill{TripID: s.id, Currency: price.Currency, TariffID: price.TariffID, Region: t.place.Region,
+		Category: t.place.Category, Multiplier: t.multiplier, Start: t.start, End: t.end}
+	if t.phase == cancelled {
+		if t.end-t.matchAt < schemas.Millis(price.GraceS)*schemas.Second {
+			return nil
+		}
+		b.Motive = schemas.MotiveCancelled
+	} else {
+		b.DistanceMM, b.Points, b.Rejected = s.ridden.mm, s.ridden.points, s.ridden.rejected
+		b.DurationS = int64((t.end - t.start) / schemas.Second)
+		if t.inferred {
+			b.Motive = schemas.MotiveNoStartSeen
+		}
+	}
+	amount, fits := Amount(price, b)
+	if !fits {
+		env.Out.anomaly(schemas.AnomalyAmountTooLarge, s.id, "")
+		return nil
+	}
+	b.Amount = amount
+	return b
+}
+
+// price is the tariff of the trip: in the newest catalogue, or once billed in the
+// catalogue as of the first bill.
+func (s *State) price(env *Env) *schemas.Tariff {
+	asOf := env.Tariffs.Revision()
+	if s.billing.last != nil {
+		asOf = s.billing.revision
+	}
+	return env.Tariffs.Find(s.story.place, s.story.start, asOf)
+}
+
+// Amount is the bill's amount by its distance, duration, multiplier and motive: exact
+// rational arithmetic, one rounding at the end, half to even. False means that it is
+// beyond what decimal(12,2) can hold.
+func Amount(t *schemas.Tariff, b *schemas.Bill) (schemas.Cents, bool) {
+	// Everything over one denominator: micros * 60 (minutes) * 10^6 (km from mm) * 1000 (multiplier).
+	const denominator = 60 * 1_000_000 * 1000
+	minimum := product(int64(t.Minimum), denominator)
+	if b.Motive == schemas.MotiveCancelled {
+		return cents(product(int64(t.CancelFee), denominator), denominator)
+	}
+	sum := product(int64(t.Base), 60*1_000_000)
+	sum.Add(sum, product(int64(t.PerKm), b.DistanceMM, 60))
+	sum.Add(sum, product(int64(t.PerMin), b.DurationS, 1_000_000))
+	sum.Mul(sum, big.NewInt(int64(b.Multiplier)))
+	if sum.Cmp(minimum) < 0 {
+		sum = minimum
+	}
+	return cents(sum, denominator)
+}
+
+func product(factors ...int64) *big.Int {
+	p := big.NewInt(1)
+	for _, f := range factors {
+		p.Mul(p, big.NewInt(f))
+	}
+	return p
+}
+
+// cents rounds micros over a denominator to cents, half to even.
+func cents(micros *big.Int, denominator int64) (schemas.Cents, bool) {
+	const microsPerCent = 10_000
+	den := product(denominator, microsPerCent)
+	q, r := new(big.Int).DivMod(micros, den, new(big.Int)) // Euclidean: 0 <= r < den
+	half := r.Lsh(r, 1).Cmp(den)
+	if half > 0 || (half == 0 && q.Bit(0) == 1) {
+		q.Add(q, big.NewInt(1))
+	}
+	if !q.IsInt64() || q.Int64() > int64(schemas.MaxCents) || q.Int64() < -int64(schemas.MaxCents) {
+		return 0, false
+	}
+	return schemas.Cents(q.Int64()), true
+}

@@ -1,0 +1,427 @@
+package trip
+
+import (
+	"slices"
+	"strings"
+
+	"taximeter/actors/rule"
+	"taximeter/actors/tariff"
+	"taximeter/actors/window"
+	"taximeter/schemas"
+)
+
+// Settings are the meter's parameters. They come from configuration and are the same on
+// every node.
+type Settings struct {
+	MaxSpeedKmh     float64        // track filter; 0 = no filter
+	MaxPoints       int            // telemetry events a trip may have
+	AllowedLateness schemas.Millis // for a window's late events
+	// Horizon is how long after its last ride or telemetry event the detail of a billed
+	// or cancelled trip is kept; 0 = for ever (a replay has no horizon).
+	Horizon schemas.Millis
+	// OpenHorizon is the same for a trip that never ended.
+	OpenHorizon schemas.Millis
+	// SummaryHorizon is how much longer the summary stays.
+	SummaryHorizon schemas.Millis
+	// NoEndAfter is the silence after which a trip without an end is an anomaly.
+	NoEndAfter schemas.Millis
+}
+
+// DefaultSettings are the contract's figures for live operation.
+func DefaultSettings() Settings {
+	return Settings{
+		MaxSpeedKmh:     160,
+		MaxPoints:       20_000,
+		AllowedLateness: 2 * schemas.Minute,
+		Horizon:         24 * schemas.Hour,
+		OpenHorizon:     7 * schemas.Day,
+		SummaryHorizon:  35 * schemas.Day,
+		NoEndAfter:      6 * schemas.Hour,
+	}
+}
+
+// Env is all that a step may look at besides the trip, and where its effects go. It
+// belongs to the partition and is reused from step to step.
+type Env struct {
+	Settings  *Settings
+	Tariffs   *tariff.Catalogue
+	Rules     *rule.Book
+	Watermark schemas.Millis // of the partition, before the event that is applied
+	Out       *Effects
+
+	facts rule.Facts // scratch of the step under way
+}
+
+// Effects are what steps decided, in emission order per kind. The caller drains them.
+type Effects struct {
+	Windows   []schemas.Window
+	Bills     []schemas.Bill
+	Alerts    []schemas.Alert
+	Anomalies []schemas.Anomaly
+}
+
+func (e *Effects) anomaly(k schemas.AnomalyKind, trip schemas.TripID, id schemas.EventID) {
+	e.Anomalies = append(e.Anomalies, schemas.Anomaly{Kind: k, TripID: trip, EventID: schemas.EventID(strings.Clone(string(id)))})
+}
+
+// State is one trip. It belongs to one goroutine.
+//
+// Invariant: between two steps story and ridden are what the events say.
+type State struct {
+	id       schemas.TripID
+	track    track
+	links    map[schemas.EventID]schemas.EventID // retifica of telemetry events; the other topics hold their own
+	rides    []ride                              // sorted by (at, id)
+	payments []payment                           // sorted by (at, id)
+	chains   [schemas.NumInputs]chains
+	story    story // what the ride events and the first point say; kept current
+	billing  billing
+	alerts   rule.Memory
+	ridden   stretch // of the track, from the start to the end or so far
+
+	lastMove   schemas.Millis // newest ride or telemetry event; NoTime = none yet
+	duplicates int
+	stage      stage
+	noEndTold  bool
+	noSummary  bool           // began with a payment older than the horizon: the summary is gone
+	due        schemas.Millis // when Advance has something to do, never too late
+}
+
+// stage is how much of the trip is still held.
+type stage uint8
+
+const (
+	detailed   stage = iota
+	summarised       // detail dropped: bill, payments and their ids
+	expired          // the partition may forget the trip
+)
+
+// ride is one accepted event of corridas.eventos.
+type ride struct {
+	id, rectifies schemas.EventID
+	at            schemas.Millis
+	kind          schemas.Kind
+	void          bool // rectified by another
+	verdict       schemas.Verdict
+	has           schemas.Fields
+	schemas.RideDetail
+}
+
+// payment is one accepted event of pagamentos.eventos.
+type payment struct {
+	id, rectifies schemas.EventID
+	at            schemas.Millis
+	kind          schemas.Kind
+	void          bool
+	verdict       schemas.Verdict
+	amount        schemas.Cents
+	means         string
+}
+
+// New is a trip that nothing is known of yet.
+func New(id schemas.TripID) *State {
+	return &State{id: schemas.TripID(strings.Clone(string(id))), lastMove: schemas.NoTime, due: schemas.EndOfTime}
+}
+
+func (s *State) ID() schemas.TripID { return s.id }
+
+// Due is the watermark at which Advance must be called next; never later than needed.
+func (s *State) Due() schemas.Millis { return s.due }
+
+// Expired reports whether even the summary may be forgotten.
+func (s *State) Expired() bool { return s.stage == expired }
+
+// AwaitsTariff reports whether a bill is due but for a tariff.
+func (s *State) AwaitsTariff() bool { return s.billing.noTariff }
+
+// MarkNoSummary notes that the trip began with a payment older than the horizon.
+func (s *State) MarkNoSummary() { s.noSummary = true }
+
+// Take gives an event its verdict and, when it is accepted, its effect.
+func (s *State) Take(env *Env, e *schemas.Event) schemas.Verdict {
+	if v := s.admit(env, e); v != schemas.Counted {
+		return v
+	}
+	v := classify(e.At, env.Watermark, env.Settings.AllowedLateness)
+	s.apply(env, e, v)
+	return v
+}
+
+// admit says whether an event may be applied: Counted, or why not. A duplicate with
+// other content is an anomaly.
+func (s *State) admit(env *Env, e *schemas.Event) schemas.Verdict {
+	if s.stage != detailed && e.Topic != schemas.Payments {
+		return schemas.DLQBeyondHorizon
+	}
+	same, seen := s.seen(e)
+	if seen {
+		s.duplicates++
+		if !same {
+			env.Out.anomaly(schemas.AnomalyIDReused, s.id, e.EventID)
+		}
+		return schemas.Duplicate
+	}
+	if e.Topic == schemas.Telemetry && len(s.track.points) >= env.Settings.MaxPoints {
+		return schemas.DLQTrackTooLong
+	}
+	return schemas.Counted
+}
+
+func (s *State) seen(e *schemas.Event) (same, seen bool) {
+	switch e.Topic {
+	case schemas.Telemetry:
+		if ref, ok := s.track.ids.find(e.EventID); ok {
+			p := &s.track.points[s.track.indexOf(ref)]
+			return p.at == e.At && p.pos == e.LatLon, true
+		}
+	case schemas.Rides:
+		if r := s.rideOf(e.EventID); r != nil {
+			return r.at == e.At && r.kind == e.Kind, true
+		}
+	case schemas.Payments:
+		if p := s.paymentOf(e.EventID); p != nil {
+			return p.at == e.At && p.kind == e.Kind && p.amount == e.Payment.Amount, true
+		}
+	}
+	return false, false
+}
+
+// apply takes an admitted event with its verdict.
+func (s *State) apply(env *Env, e *schemas.Event, v schemas.Verdict) {
+	switch e.Topic {
+	case schemas.Telemetry:
+		s.lastMove = max(s.lastMove, e.At)
+		s.applyPosition(env, e, v)
+	case schemas.Rides:
+		s.lastMove = max(s.lastMove, e.At)
+		s.applyRide(env, e, v)
+	case schemas.Payments:
+		s.applyPayment(env, e, v)
+	}
+}
+
+func (s *State) applyPosition(env *Env, e *schemas.Event, v schemas.Verdict) {
+	p := point{at: e.At, pos: e.LatLon, id: s.track.ids.add(e.EventID), verdict: v}
+	i := s.track.insert(p)
+	m := member{id: e.EventID, rectifies: e.Rectifies, at: e.At}
+	if i == len(s.track.points)-1 && !s.chains[schemas.Telemetry].touches(m) {
+		s.applyInOrder(env, e, v, i)
+		return
+	}
+	from, through := i, i
+	if s.chains[schemas.Telemetry].touches(m) {
+		m.id, m.rectifies = clone(m.id), clone(m.rectifies)
+		if m.links() {
+			if s.links == nil {
+				s.links = make(map[schemas.EventID]schemas.EventID)
+			}
+			s.links[m.id] = m.rectifies
+		}
+		s.chains[schemas.Telemetry].add(m, s.findPosition, func(id schemas.EventID, effective bool) {
+			ref, _ := s.track.ids.find(id)
+			j := s.track.indexOf(ref)
+			s.track.points[j].state = voided
+			if effective {
+				s.track.points[j].state = undecided
+			}
+			from, through = min(from, j), max(through, j)
+		})
+	}
+	to := s.track.refilter(from, through, env.Settings.MaxSpeedKmh)
+	s.track.rebuild(from, to, func(w *tripWindow) { s.windowChanged(env, w, v) })
+	s.retell(env)
+	s.point(env, e, &s.track.points[i])
+	s.reschedule(env)
+}
+
+// applyInOrder is the hot path: the newest point so far, in no chain.
+func (s *State) applyInOrder(env *Env, e *schemas.Event, v schemas.Verdict, i int) {
+	f := s.track.stateBefore(i)
+	s.track.decide(&f, i, env.Settings.MaxSpeedKmh)
+	known := len(s.track.windows)
+	w := s.track.extend(i)
+	if w.version > 0 || env.Watermark >= w.end() {
+		s.windowChanged(env, w, v)
+	}
+	if s.story.phase == running {
+		s.ridden.extend(&s.track.points[i], s.story.start)
+	} else {
+		s.retell(env)
+	}
+	s.point(env, e, &s.track.points[i])
+	if len(s.track.windows) != known || s.story.phase != running {
+		s.reschedule(env)
+	} else {
+		s.due = min(s.due, s.alertsDue(env))
+	}
+}
+
+func (s *State) findPosition(id schemas.EventID) (member, bool) {
+	ref, ok := s.track.ids.find(id)
+	if !ok {
+		return member{}, false
+	}
+	p := &s.track.points[s.track.indexOf(ref)]
+	return member{id: id, rectifies: s.links[id], at: p.at}, true
+}
+
+// windowChanged publishes a window whose content changed, if it has been due.
+func (s *State) windowChanged(env *Env, w *tripWindow, v schemas.Verdict) {
+	if w.version > 0 || env.Watermark >= w.end() {
+		s.publishWindow(env, w, v)
+	}
+}
+
+func (s *State) publishWindow(env *Env, w *tripWindow, v schemas.Verdict) {
+	w.version++
+	env.Out.Windows = append(env.Out.Windows, s.window(w, v))
+}
+
+func (s *State) window(w *tripWindow, v schemas.Verdict) schemas.Window {
+	out := schemas.Window{TripID: s.id, Start: w.start, Version: w.version, Verdict: v,
+		Points: w.points, Rejected: w.rejected, DistanceMM: w.mm, TimeMS: w.timeMS}
+	if w.timeMS > 0 {
+		maxKmh, mean := w.maxKmh, float64(w.mm)/float64(w.timeMS)*3.6
+		out.MaxKmh, out.MeanKmh = &maxKmh, &mean
+	}
+	if w.points > 0 {
+		first, last := w.first, w.last
+		out.First, out.Last = &first, &last
+	}
+	return out
+}
+
+func (s *State) applyRide(env *Env, e *schemas.Event, v schemas.Verdict) {
+	r := ride{id: clone(e.EventID), rectifies: clone(e.Rectifies), at: e.At, kind: e.Kind, verdict: v, has: e.Has,
+		RideDetail: schemas.RideDetail{Region: strings.Clone(e.Ride.Region), Category: strings.Clone(e.Ride.Category),
+			Multiplier: e.Ride.Multiplier, Route: slices.Clone(e.Ride.Route)}}
+	at, _ := slices.BinarySearchFunc(s.rides, r, func(a, b ride) int { return order(a.at, a.id, b.at, b.id) })
+	s.rides = slices.Insert(s.rides, at, r)
+	switch e.Kind {
+	case schemas.KindUnknown:
+		env.Out.anomaly(schemas.AnomalyUnknownKind, s.id, r.id)
+	default:
+		s.link(schemas.Rides, r.member(), s.findRide, func(id schemas.EventID, effective bool) {
+			s.rideOf(id).void = !effective
+		})
+	}
+	s.retell(env)
+	s.tellExtra(env, &r)
+	s.event(env, e)
+	s.reschedule(env)
+}
+
+// tellExtra notes an effective start or end that has no effect of its own as an anomaly.
+func (s *State) tellExtra(env *Env, r *ride) {
+	if s.rideOf(r.id).void {
+		return
+	}
+	kind := schemas.AnomalyExtraStart
+	switch r.kind {
+	case schemas.RideStart:
+	case schemas.RideEnd:
+		kind = schemas.AnomalyExtraEnd
+		if s.story.phase >= running && r.at < s.story.start {
+			env.Out.anomaly(schemas.AnomalyEndBeforeStart, s.id, r.id)
+			return
+		}
+	default:
+		return
+	}
+	for i := range s.rides {
+		if o := &s.rides[i]; o.kind == r.kind && !o.void && o.id != r.id {
+			env.Out.anomaly(kind, s.id, r.id)
+			return
+		}
+	}
+}
+
+func (s *State) applyPayment(env *Env, e *schemas.Event, v schemas.Verdict) {
+	p := payment{id: clone(e.EventID), rectifies: clone(e.Rectifies), at: e.At, kind: e.Kind, verdict: v,
+		amount: e.Payment.Amount, means: strings.Clone(e.Payment.Means)}
+	at, _ := slices.BinarySearchFunc(s.payments, p, func(a, b payment) int { return order(a.at, a.id, b.at, b.id) })
+	s.payments = slices.Insert(s.payments, at, p)
+	switch e.Kind {
+	case schemas.KindUnknown:
+		env.Out.anomaly(schemas.AnomalyUnknownKind, s.id, p.id)
+	default:
+		s.link(schemas.Payments, p.member(), s.findPayment, func(id schemas.EventID, effective bool) {
+			s.paymentOf(id).void = !effective
+		})
+	}
+	s.paid(env, &p)
+	s.event(env, e)
+	s.reschedule(env)
+}
+
+// link enters an event into the chains of its topic, if it concerns any.
+func (s *State) link(t schemas.Topic, m member, find func(schemas.EventID) (member, bool), report func(schemas.EventID, bool)) {
+	if s.chains[t].touches(m) {
+		s.chains[t].add(m, find, report)
+	}
+}
+
+func (r *ride) member() member {
+	return member{id: r.id, rectifies: r.rectifies, at: r.at, void: r.kind == schemas.Void}
+}
+
+func (p *payment) member() member {
+	return member{id: p.id, rectifies: p.rectifies, at: p.at, void: p.kind == schemas.Void}
+}
+
+// findRide finds an event that a link may reach: an unknown kind voids nothing and
+// cannot be voided, so for the chains it has not come.
+func (s *State) findRide(id schemas.EventID) (member, bool) {
+	if r := s.rideOf(id); r != nil && r.kind != schemas.KindUnknown {
+		return r.member(), true
+	}
+	return member{}, false
+}
+
+func (s *State) findPayment(id schemas.EventID) (member, bool) {
+	if p := s.paymentOf(id); p != nil && p.kind != schemas.KindUnknown {
+		return p.member(), true
+	}
+	return member{}, false
+}
+
+func (s *State) rideOf(id schemas.EventID) *ride {
+	for i := range s.rides {
+		if s.rides[i].id == id {
+			return &s.rides[i]
+		}
+	}
+	return nil
+}
+
+func (s *State) paymentOf(id schemas.EventID) *payment {
+	for i := range s.payments {
+		if s.payments[i].id == id {
+			return &s.payments[i]
+		}
+	}
+	return nil
+}
+
+func order(at schemas.Millis, id schemas.EventID, bAt schemas.Millis, bID schemas.EventID) int {
+	switch {
+	case later(bAt, bID, at, id):
+		return -1
+	case later(at, id, bAt, bID):
+		return 1
+	}
+	return 0
+}
+
+func clone(id schemas.EventID) schemas.EventID { return schemas.EventID(strings.Clone(string(id))) }
+
+// classify is the verdict on an admitted event by its window and the watermark before it.
+func classify(at, watermark, lateness schemas.Millis) schemas.Verdict {
+	switch window.Classify(windows.Of(int64(at)), int64(watermark), int64(lateness)) {
+	case window.OnTime:
+		return schemas.Counted
+	case window.Late:
+		return schemas.Late
+	}
+	return schemas.Rectified
+}

@@ -1,0 +1,85 @@
+package codec
+
+import "fmt"
+
+// skip validates one value of type n and passes over it. Nothing that a decode keeps is
+// checked less than what it skips.
+func (c *cursor) skip(n *node, depth int) {
+	if n.min == 0 {
+		return // every encoding is empty; walking it could take time without end
+	}
+	switch n.kind {
+	case kindBoolean:
+		c.boolean()
+	case kindInt:
+		c.int()
+	case kindLong:
+		c.long()
+	case kindFloat:
+		c.take(4)
+	case kindDouble:
+		c.take(8)
+	case kindBytes:
+		c.bytes()
+	case kindString:
+		c.text()
+	case kindFixed:
+		c.take(n.size)
+	case kindEnum:
+		c.index(len(n.symbols), ErrEnumIndex)
+	default:
+		c.skipNested(n, depth+1)
+	}
+}
+
+func (c *cursor) skipNested(n *node, depth int) {
+	if c.tooDeep(depth) {
+		return
+	}
+	switch n.kind {
+	case kindUnion:
+		if i := c.index(len(n.items), ErrUnionIndex); c.err == nil {
+			c.skip(n.items[i], depth)
+		}
+	case kindRecord:
+		for _, it := range n.items {
+			if c.skip(it, depth); c.err != nil {
+				return
+			}
+		}
+	case kindArray, kindMap:
+		item := n.items[0]
+		for {
+			count, end := c.block(n.itemMin())
+			if count == 0 {
+				return
+			}
+			for range count {
+				if n.kind == kindMap {
+					c.text()
+				} else if item.min == 0 {
+					break
+				}
+				if c.skip(item, depth); c.err != nil {
+					return
+				}
+			}
+			c.closeBlock(end)
+		}
+	}
+}
+
+// itemMin is the fewest bytes of an item of an array or an entry of a map.
+func (n *node) itemMin() int {
+	if n.kind == kindMap {
+		return 1 + n.items[0].min
+	}
+	return n.items[0].min
+}
+
+func (c *cursor) tooDeep(depth int) bool {
+	if depth > maxDepth {
+		c.fail(fmt.Errorf("%w: more than %d levels", ErrDepth, maxDepth))
+	}
+	return c.err != nil
+}
