@@ -63,7 +63,7 @@ func TestDigestOfManyDistances(t *testing.T) {
 			q = schemas.LatLon{Lat: float64(p.Lat*0.999) + float64(next()*0.01), Lon: float64(p.Lon*0.999) + float64(next()*0.01)}
 		}
 		path := []schemas.LatLon{q, {Lat: p.Lat + next() - 0.5, Lon: p.Lon + next() - 0.5}, q}
-		for _, metres := range []float64{Haversine(p, q), DistanceToPath(p, path)} {
+		for _, metres := range []float64{Haversine(p, q), DistanceToPath(p, path, 0)} {
 			binary.LittleEndian.PutUint64(b[:], math.Float64bits(metres))
 			digest.Write(b[:])
 		}
@@ -127,8 +127,13 @@ func TestDistanceToPath(t *testing.T) {
 			[]schemas.LatLon{{Lat: -1, Lon: -179.999}, {Lat: 1, Lon: -179.999}}, 0.002 * degree},
 		{"no path", schemas.LatLon{Lat: 1, Lon: 1}, nil, math.Inf(1)},
 	} {
-		if got := DistanceToPath(c.p, c.path); got != c.metres && math.Abs(got-c.metres) > 1e-3 {
+		if got := DistanceToPath(c.p, c.path, 0); got != c.metres && math.Abs(got-c.metres) > 1e-3 {
 			t.Errorf("%s: %v m, want %v", c.name, got, c.metres)
+		}
+		for _, enough := range []float64{1, 100, 200} {
+			if got := DistanceToPath(c.p, c.path, enough); (got > enough) != (c.metres > enough) {
+				t.Errorf("%s: %v m where %v are enough, want %v", c.name, got, enough, c.metres)
+			}
 		}
 	}
 }
@@ -147,6 +152,6 @@ func BenchmarkDistanceToPath100(b *testing.B) {
 		path[i] = schemas.LatLon{Lat: 41 + float64(i)*1e-3, Lon: -8.6 + float64(i%7)*1e-3}
 	}
 	for b.Loop() {
-		DistanceToPath(schemas.LatLon{Lat: 41.05, Lon: -8.61}, path)
+		DistanceToPath(schemas.LatLon{Lat: 41.05, Lon: -8.61}, path, 0)
 	}
 }

@@ -8,23 +8,29 @@ import (
 
 // DistanceToPath is the distance in metres from p to the nearest place on the path: its
 // segments, not only its vertices. A path of one position is that position; an empty
-// path is infinitely far.
+// path is infinitely far. It stops looking once it is within enough, so a result of at
+// most enough says only that; with 0 the result is always exact.
 //
 // It works on the plane tangent at p (equirectangular), which within 50 km of p and
 // below 75 degrees of latitude errs by less than one part in a hundred.
-func DistanceToPath(p schemas.LatLon, path []schemas.LatLon) float64 {
+func DistanceToPath(p schemas.LatLon, path []schemas.LatLon, enough float64) float64 {
 	if len(path) == 0 {
 		return math.Inf(1)
 	}
+	const metresPerDegree = float64(EarthRadiusM * radPerDeg)
+	stop := float64(enough/metresPerDegree) * float64(enough/metresPerDegree)
 	east := cos(float64(p.Lat * radPerDeg))
 	ax, ay := offset(p, path[0], east)
 	nearest := float64(ax*ax) + float64(ay*ay)
 	for _, b := range path[1:] {
+		if nearest <= stop {
+			break
+		}
 		bx, by := offset(p, b, east)
 		nearest = min(nearest, squareToSegment(ax, ay, bx, by))
 		ax, ay = bx, by
 	}
-	return float64(math.Sqrt(nearest) * float64(EarthRadiusM*radPerDeg))
+	return float64(math.Sqrt(nearest) * metresPerDegree)
 }
 
 // offset is where q lies seen from p, in degrees of latitude to the east and north, the

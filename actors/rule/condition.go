@@ -9,12 +9,15 @@ import "taximeter/schemas"
 // A late event is decided too, for it changes the facts; but by the version in force at
 // the newest event time seen, for it is that state which the expression looks at.
 func (m *Memory) OnEvent(b *Book, f *Facts, id schemas.EventID, at schemas.Millis, out Emitter) {
-	if m.watches(b, condition) {
+	if m.book != b || b.kinds&condition != 0 {
 		m.onEvent(b, f, id, at, out)
 	}
 }
 
 func (m *Memory) onEvent(b *Book, f *Facts, id schemas.EventID, at schemas.Millis, out Emitter) {
+	if !m.watches(b, condition) {
+		return
+	}
 	m.newestEvent = max(m.newestEvent, at)
 	c := cursor{m: m}
 	for i := range b.families {

@@ -10,13 +10,13 @@ import (
 // OnPoint decides an accepted telemetry point on its arrival; f already counts it. Points
 // not newer than the newest one seen change nothing.
 func (m *Memory) OnPoint(b *Book, f *Facts, p Point, out Emitter) {
-	if m.watches(b, pointKinds) {
+	if m.book != b || b.kinds&pointKinds != 0 { // small enough to be inlined: most books concern few events
 		m.onPoint(b, f, &p, out)
 	}
 }
 
 func (m *Memory) onPoint(b *Book, f *Facts, p *Point, out Emitter) {
-	if p.At <= m.newestPoint || p.At < f.LastAt {
+	if !m.watches(b, pointKinds) || p.At <= m.newestPoint || p.At < f.LastAt {
 		return
 	}
 	m.newestPoint = p.At
@@ -40,7 +40,7 @@ func (m *Memory) onPoint(b *Book, f *Facts, p *Point, out Emitter) {
 		case detour:
 			away := 0.0
 			if len(f.Route) > 0 && f.inProgressAt(p.At) {
-				away = geo.DistanceToPath(p.LatLon, f.Route)
+				away = geo.DistanceToPath(p.LatLon, f.Route, v.limit)
 			}
 			if e := c.run(e, family.id, v, p, away > v.limit); e != nil {
 				out.Alert(e.alert(v, f, p.At, detourDetails(v, e, away)))
