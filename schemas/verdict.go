@@ -1,5 +1,11 @@
 package schemas
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
 // Verdict is what became of one consumed record. Every record gets exactly one;
 // per partition, the counts of all verdicts plus the control offsets sum to the
 // offsets consumed.
@@ -44,6 +50,19 @@ func (v Verdict) String() string {
 
 // MarshalText writes the contract's word.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// ErrVerdict is what a word that names no verdict wraps.
+var ErrVerdict = errors.New("not a verdict")
+
+// UnmarshalText reads what MarshalText wrote.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	i := slices.Index(verdictNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("%w: %q", ErrVerdict, b)
+	}
+	*v = Verdict(i)
+	return nil
+}
 
 // DeadLetter reports whether the record went to the dead-letter topic.
 func (v Verdict) DeadLetter() bool { return v >= DLQUnreadable && v < NumVerdicts }

@@ -1,6 +1,9 @@
 package schemas
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // The expected ids were worked out with another implementation of RFC 9562 (Python's uuid).
 func TestIDsAreUUIDv5OfTheName(t *testing.T) {
@@ -39,5 +42,19 @@ func TestDecimalsAreExact(t *testing.T) {
 func TestMillisAddSaturates(t *testing.T) {
 	if NoTime.Add(5) != NoTime || EndOfTime.Add(-5) != EndOfTime || (EndOfTime-1).Add(5) != EndOfTime || (NoTime+1).Add(-5) != NoTime || Millis(7).Add(-8) != -1 {
 		t.Fatal("Add does not saturate")
+	}
+}
+
+func TestVerdictsReadBack(t *testing.T) {
+	for v := range NumVerdicts {
+		text, err := v.MarshalText()
+		var back Verdict
+		if err != nil || back.UnmarshalText(text) != nil || back != v {
+			t.Errorf("%s reads back as %s", v, back)
+		}
+	}
+	var v Verdict
+	if err := v.UnmarshalText([]byte("?")); !errors.Is(err, ErrVerdict) {
+		t.Errorf("a word that is no verdict: %v", err)
 	}
 }
