@@ -1,0 +1,12 @@
+// Package host gives the pure packages their life: a partition's owner as a protoactor
+// actor, its trips as child actors, and the outlet through which it speaks to Kafka.
+//
+// One goroutine runs an owner and every trip of it: a trip's mailbox does not queue, it
+// runs the message at once in the goroutine of whoever posts, and only the owner posts.
+// So between two messages of the owner its state is a consistent cut, and a seal needs no
+// barrier. Questions from outside address the owner, whose mailbox serves them between
+// batches. Nothing else may run a trip, and nothing here may wait for the network in the
+// owner's goroutine: uploads, commits and sends run beside it and report back by message.
+//
+// Start reading at Owner (owner.go), then trips.go (actors of trips), outlet.go (sending).
+package host

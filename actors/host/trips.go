@@ -1,0 +1,123 @@
+package host
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"taximeter/actors/partition"
+	"taximeter/actors/trip"
+	"taximeter/schemas"
+)
+
+// step is the one message of a trip's actor: run a step and leave the outcome here. The
+// owner reuses one step for all trips: nothing is allocated per event.
+type step struct {
+	env   *trip.Env
+	event *schemas.Event // nil = advance to the watermark
+
+	verdict  schemas.Verdict
+	panicked string // the panic and its stack; "" = none
+}
+
+// tripActor is the virtual actor of one trip: it lives while the trip is in memory.
+type tripActor struct{ state *trip.State }
+
+func (a *tripActor) Receive(ctx actor.Context) {
+	s, ok := ctx.Message().(*step)
+	switch {
+	case !ok: // started, stopping, stopped
+	case s.event == nil:
+		a.state.Advance(s.env)
+	default:
+		s.verdict = a.state.Take(s.env, s.event)
+	}
+}
+
+// mailbox runs each message at once in the goroutine that posts it, which is the owner's.
+// A panic goes to the supervisor as usual; the owner answers that the trip goes on with
+// the state it has, so suspending it in between would only lose events.
+type mailbox struct {
+	invoker actor.MessageInvoker
+	pid     *actor.PID
+}
+
+func (m *mailbox) PostUserMessage(message any) {
+	defer func() {
+		if r := recover(); r != nil {
+			if s, ok := message.(*step); ok {
+				s.panicked = fmt.Sprintf("%v\n%s", r, debug.Stack())
+			}
+			m.invoker.EscalateFailure(r, message)
+		}
+	}()
+	m.invoker.InvokeUserMessage(message)
+}
+
+func (m *mailbox) PostSystemMessage(message any) {
+	switch message.(type) {
+	case *actor.SuspendMailbox, *actor.ResumeMailbox:
+	default:
+		m.invoker.InvokeSystemMessage(message)
+	}
+}
+
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
+	m.invoker = invoker
+}
+func (m *mailbox) Start()                {}
+func (m *mailbox) UserMessageCount() int { return 0 }
+
+// trips runs the trips of one owner through their actors. It is the partition's Runner.
+type trips struct {
+	ctx   actor.Context // the owner's
+	lives int64         // actors spawned so far
+	step  step
+}
+
+// post runs one step of a trip in its actor, which begins to live now if it did not yet.
+func (t *trips) post(s *partition.Slot) {
+	m, ok := s.Actor.(*mailbox)
+	if !ok {
+		m = t.spawn(s)
+	}
+	m.PostUserMessage(&t.step)
+}
+
+func (t *trips) spawn(s *partition.Slot) *mailbox {
+	m := &mailbox{}
+	state := s.Trip
+	props := actor.PropsFromProducer(func() actor.Actor { return &tripActor{state} },
+		actor.WithMailbox(func() actor.Mailbox { return m }))
+	// Each life has a name of its own: the notice of an earlier life's end comes later than
+	// the next life may begin.
+	t.lives++
+	pid, err := t.ctx.SpawnNamed(props, fmt.Sprintf("%s~%d", s.ID, t.lives))
+	if err != nil {
+		panic(fmt.Sprintf("trip %q lives twice under one owner: %v", s.ID, err))
+	}
+	m.pid = pid
+	s.Actor = m
+	return m
+}
+
+func (t *trips) Take(s *partition.Slot, env *trip.Env, e *schemas.Event) (schemas.Verdict, string) {
+	t.step = step{env: env, event: e}
+	t.post(s)
+	return t.step.verdict, t.step.panicked
+}
+
+func (t *trips) Advance(s *partition.Slot, env *trip.Env) string {
+	t.step = step{env: env}
+	t.post(s)
+	return t.step.panicked
+}
+
+// Evict ends the actor of a trip that leaves memory.
+func (t *trips) Evict(s *partition.Slot) {
+	if m, ok := s.Actor.(*mailbox); ok {
+		t.ctx.Stop(m.pid)
+		s.Actor = nil
+	}
+}
