@@ -1,0 +1,90 @@
+package admin
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"taximeter/schemas"
+)
+
+// collector turns a node's status into metrics at each scrape: nothing is counted twice.
+type collector struct {
+	node Node
+
+	records, anomalies, control *prometheus.Desc
+	lag, watermark              *prometheus.Desc
+	trips, unsealed, unsent     *prometheus.Desc
+	pause, age, number          *prometheus.Desc
+	ready                       *prometheus.Desc
+}
+
+// NewCollector describes a node to Prometheus.
+func NewCollector(n Node) prometheus.Collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("taximeter_"+name, help, labels, nil)
+	}
+	return &collector{
+		node:      n,
+		records:   desc("records_total", "Input records by verdict.", "partition", "verdict"),
+		control:   desc("control_offsets_total", "Offsets of transaction markers and aborted records. With records_total they sum to the offsets consumed.", "partition"),
+		anomalies: desc("anomalies_total", "Odd things that cost nobody a bill.", "partition", "kind"),
+		lag:       desc("lag_records", "Offsets behind the end of the input topic.", "partition", "topic"),
+		watermark: desc("watermark_seconds", "Event time of the partition, seconds since the epoch.", "partition"),
+		trips:     desc("trips_resident", "Trips in memory.", "partition"),
+		unsealed:  desc("outbox_unsealed", "Results that no committed checkpoint holds yet.", "partition"),
+		unsent:    desc("alerts_unsent", "Alerts decided and not yet durable on their topic.", "partition"),
+		pause:     desc("seal_pause_seconds", "How long the last seal stopped the partition.", "partition"),
+		age:       desc("checkpoint_age_seconds", "Time since the newest checkpoint."),
+		number:    desc("checkpoint_number", "Number of the newest manifest."),
+		ready:     desc("ready", "1 when the node does its work."),
+	}
+}
+
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.trips, c.unsealed, c.unsent,
+		c.pause, c.age, c.number, c.ready} {
+		ch <- d
+	}
+}
+
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	counter := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	for _, p := range c.node.Partitions() {
+		id := strconv.Itoa(int(p.Partition))
+		for v, n := range p.Verdicts {
+			counter(c.records, n, id, v)
+		}
+		counter(c.control, p.Control, id)
+		for k, n := range p.Anomalies {
+			counter(c.anomalies, n, id, k)
+		}
+		for _, t := range schemas.Inputs {
+			if p.EndOffset[t] >= 0 {
+				gauge(c.lag, float64(max(0, p.EndOffset[t]-p.NextOffset[t])), id, t.String())
+			}
+		}
+		if p.Watermark != schemas.NoTime && p.Watermark != schemas.EndOfTime {
+			gauge(c.watermark, float64(p.Watermark)/1000, id)
+		}
+		gauge(c.trips, float64(p.Trips), id)
+		gauge(c.unsealed, float64(p.Unsealed.Bills+p.Unsealed.Windows+p.Unsealed.Letters), id)
+		gauge(c.unsent, float64(p.Alerts), id)
+		gauge(c.pause, p.SealPauseMS/1000, id)
+	}
+	if cp, err := c.node.Checkpoints(context.Background()); err == nil {
+		gauge(c.age, cp.AgeS)
+		gauge(c.number, float64(cp.Tip))
+	}
+	ready := 0.0
+	if c.node.Ready() == nil {
+		ready = 1
+	}
+	gauge(c.ready, ready)
+}

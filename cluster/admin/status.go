@@ -1,0 +1,87 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"taximeter/actors/trip"
+	"taximeter/schemas"
+)
+
+// Node is what the server asks. Every answer is at most a poll old.
+type Node interface {
+	// Trip and Explain are answered by the trip's owner between two batches. ErrNoTrip,
+	// ErrMoving, or ctx's error.
+	Trip(ctx context.Context, id schemas.TripID) (TripAnswer, error)
+	Explain(ctx context.Context, id schemas.TripID) (trip.Explanation, error)
+	Partitions() []PartitionStatus
+	Checkpoints(ctx context.Context) (CheckpointStatus, error)
+	// Ready is nil when the node does its work, else why not yet.
+	Ready() error
+}
+
+// ErrNoTrip is a trip that its owner does not know.
+var ErrNoTrip = errors.New("no such trip")
+
+// ErrMoving is a partition without a running owner at this moment.
+var ErrMoving = errors.New("the trip's partition is being started or moved; ask again in a few seconds")
+
+// TripAnswer is GET /trips/{id}.
+type TripAnswer struct {
+	trip.View
+	Partition   schemas.Partition                 `json:"particao"`
+	Owner       string                            `json:"dono"` // node that runs the partition
+	Watermark   schemas.Millis                    `json:"watermark"`
+	NextOffsets [schemas.NumInputs]schemas.Offset `json:"proximosOffsets"` // of telemetria, eventos, pagamentos
+}
+
+// PartitionStatus is one element of GET /partitions.
+type PartitionStatus struct {
+	Partition   schemas.Partition                 `json:"particao"`
+	Owner       string                            `json:"dono"`
+	Epoch       int64                             `json:"epoca"`
+	State       string                            `json:"estado"` // starting, running, failed
+	Error       string                            `json:"erro,omitempty"`
+	Watermark   schemas.Millis                    `json:"watermark"`
+	FirstOffset [schemas.NumInputs]schemas.Offset `json:"primeirosOffsets"`
+	NextOffset  [schemas.NumInputs]schemas.Offset `json:"proximosOffsets"`
+	EndOffset   [schemas.NumInputs]schemas.Offset `json:"finsDosTopicos"` // -1 = not known
+	Waiting     [schemas.NumInputs]string         `json:"esperando"`      // why a topic stands still; "" = it does not
+	Control     int64                             `json:"controle"`
+	Verdicts    map[string]int64                  `json:"vereditos"`
+	Anomalies   map[string]int64                  `json:"anomalias"`
+	Trips       int                               `json:"viagensEmMemoria"`
+	Unsealed    Waiting                           `json:"aguardandoCheckpoint"`
+	Alerts      int                               `json:"alertasPorEnviar"`
+	Published   int64                             `json:"publicadoAte"` // newest manifest number whose outbox is public
+	SealPauseMS float64                           `json:"pausaDoCorteMs"`
+}
+
+// Waiting is what no committed checkpoint holds yet.
+type Waiting struct {
+	Bills   int `json:"faturas"`
+	Windows int `json:"janelas"`
+	Letters int `json:"dlq"`
+}
+
+// CheckpointStatus is GET /checkpoints.
+type CheckpointStatus struct {
+	Namespace string           `json:"namespace"`
+	Tip       int64            `json:"ultimo"`
+	AgeS      float64          `json:"idadeS"` // since the newest checkpoint was made
+	LastError string           `json:"ultimoErro,omitempty"`
+	Recent    []CheckpointView `json:"recentes"` // newest first
+}
+
+// CheckpointView is one manifest.
+type CheckpointView struct {
+	Number    int64          `json:"numero"`
+	Lineage   int64          `json:"linhagem"`
+	Cause     string         `json:"causa"`
+	CreatedAt schemas.Millis `json:"criadoEm"`
+	CreatedBy string         `json:"criadoPor"`
+	Sealed    int            `json:"particoesCortadas"` // partitions whose entry it made
+	Pending   int            `json:"publicacoesPendentes"`
+	Files     int            `json:"arquivos"`
+	Bytes     int64          `json:"bytes"` // of the files cited, shared ones counted once
+}

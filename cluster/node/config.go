@@ -1,0 +1,205 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"go.yaml.in/yaml/v3"
+
+	"taximeter/checkpoint"
+)
+
+// Config is a node's configuration: Default, then the YAML file, then TAXIMETER_*
+// environment variables, then flags. Unknown keys fail.
+type Config struct {
+	// Namespace separates installations that share a Kafka cluster or an object store.
+	Namespace string `yaml:"namespace" env:"NAMESPACE"`
+	// NodeID names this node in the manifests; unique in the cluster, the same after a
+	// restart. Default: the host name.
+	NodeID string `yaml:"nodeId" env:"NODE_ID"`
+	// Data is the folder for local state. It may be lost: it is a copy of what lies in Store.
+	Data string `yaml:"data" env:"DATA"`
+
+	Kafka      Kafka      `yaml:"kafka" envPrefix:"KAFKA_"`
+	Registry   Registry   `yaml:"registry" envPrefix:"REGISTRY_"`
+	Store      Store      `yaml:"store" envPrefix:"STORE_"`
+	Checkpoint Checkpoint `yaml:"checkpoint" envPrefix:"CHECKPOINT_"`
+	Meter      Meter      `yaml:"meter" envPrefix:"METER_"`
+	Memory     Memory     `yaml:"memory" envPrefix:"MEMORY_"`
+	Admin      Admin      `yaml:"admin" envPrefix:"ADMIN_"`
+}
+
+// Kafka says where the brokers are.
+type Kafka struct {
+	Brokers []string `yaml:"brokers" env:"BROKERS"` // host:port of some of them
+}
+
+// Registry is a Confluent-compatible schema registry.
+type Registry struct {
+	URL string `yaml:"url" env:"URL"`
+}
+
+// Store is where checkpoints live: a folder that every node sees, or S3.
+type Store struct {
+	Folder string `yaml:"folder" env:"FOLDER"`
+	S3     S3     `yaml:"s3" envPrefix:"S3_"`
+}
+
+// S3 is a bucket with conditional puts (AWS, MinIO, versitygw, GCS's XML interface).
+type S3 struct {
+	Bucket    string `yaml:"bucket" env:"BUCKET"`
+	Prefix    string `yaml:"prefix" env:"PREFIX"`     // put before every key
+	Endpoint  string `yaml:"endpoint" env:"ENDPOINT"` // "" = AWS
+	Region    string `yaml:"region" env:"REGION"`
+	PathStyle bool   `yaml:"pathStyle" env:"PATH_STYLE"` // for servers without per-bucket host names
+	// SSE asks for server-side encryption: "", "AES256" or "aws:kms".
+	SSE string `yaml:"sse" env:"SSE"`
+	// Credentials; empty = the AWS chain (environment, profile, instance role).
+	AccessKey string `yaml:"accessKey" env:"ACCESS_KEY"`
+	SecretKey string `yaml:"secretKey" env:"SECRET_KEY"`
+}
+
+// Checkpoint drives the cuts.
+type Checkpoint struct {
+	// Interval between checkpoints. Longer costs replay after a crash and delays bills by
+	// as much; shorter costs object-store requests.
+	Interval time.Duration `yaml:"interval" env:"INTERVAL"`
+	// Deadline is how long a checkpoint waits for slow partitions before it goes without them.
+	Deadline time.Duration `yaml:"deadline" env:"DEADLINE"`
+	Retain   int           `yaml:"retain" env:"RETAIN"` // checkpoints kept restorable; more costs space
+	// MaxPending is how many unpublished outboxes a partition may have before it stops sealing.
+	MaxPending int `yaml:"maxPending" env:"MAX_PENDING"`
+}
+
+// Meter is what the contract leaves to configuration. It must be the same on every node.
+type Meter struct {
+	MaxSpeedKmh float64 `yaml:"maxSpeedKmh" env:"MAX_SPEED_KMH"` // track filter; 0 = no filter
+}
+
+// Memory bounds what stays in memory.
+type Memory struct {
+	ResidentTrips int   `yaml:"residentTrips" env:"RESIDENT_TRIPS"` // per partition, beyond it clean trips leave
+	IdleSeals     int64 `yaml:"idleSeals" env:"IDLE_SEALS"`         // trips untouched for so many checkpoints leave
+	CacheMB       int64 `yaml:"cacheMB" env:"CACHE_MB"`             // block cache of the state stores, all partitions together
+}
+
+// Admin is the HTTP server for people and monitoring.
+type Admin struct {
+	Listen string `yaml:"listen" env:"LISTEN"` // host:port
+}
+
+// Default works as it is against a local Kafka and registry, with checkpoints in ./data.
+func Default() Config {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "node"
+	}
+	return Config{
+		Namespace:  "taximeter",
+		NodeID:     host,
+		Data:       "data/state",
+		Kafka:      Kafka{Brokers: []string{"127.0.0.1:9092"}},
+		Registry:   Registry{URL: "http://127.0.0.1:8081"},
+		Store:      Store{Folder: "data/checkpoints", S3: S3{Region: "us-east-1"}},
+		Checkpoint: Checkpoint{Interval: 30 * time.Second, Deadline: 10 * time.Second, Retain: 20, MaxPending: 20},
+		Meter:      Meter{MaxSpeedKmh: 160},
+		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
+		Admin:      Admin{Listen: "127.0.0.1:8080"},
+	}
+}
+
+// Load lays a YAML file ("" = none) and the environment over Default.
+func Load(path string) (Config, error) {
+	c := Default()
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return Config{}, fmt.Errorf("configuration: %w", err)
+		}
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		d.KnownFields(true)
+		if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+			return Config{}, fmt.Errorf("configuration %s: %w", path, err)
+		}
+	}
+	if err := env.ParseWithOptions(&c, env.Options{Prefix: "TAXIMETER_"}); err != nil {
+		return Config{}, fmt.Errorf("configuration from the environment: %w", err)
+	}
+	if c.Store.S3.Bucket != "" {
+		c.Store.Folder = ""
+	}
+	return c, nil
+}
+
+// Validate reports every fault at once, each with its path and the mend.
+func (c Config) Validate() error {
+	var faults []string
+	fault := func(path, format string, args ...any) {
+		faults = append(faults, path+": "+fmt.Sprintf(format, args...))
+	}
+	if err := checkpoint.Namespace(c.Namespace).Check(); err != nil {
+		fault("namespace", "%v", err)
+	}
+	if err := checkpoint.NodeID(c.NodeID).Check(); err != nil {
+		fault("nodeId", "%v", err)
+	}
+	if c.Data == "" {
+		fault("data", "name a folder for the local state")
+	}
+	if len(c.Kafka.Brokers) == 0 {
+		fault("kafka.brokers", "name at least one broker as host:port")
+	}
+	for i, b := range c.Kafka.Brokers {
+		if _, _, err := net.SplitHostPort(b); err != nil {
+			fault(fmt.Sprintf("kafka.brokers[%d]", i), "%q is not host:port", b)
+		}
+	}
+	if u, err := url.Parse(c.Registry.URL); err != nil || u.Scheme == "" || u.Host == "" {
+		fault("registry.url", "%q is not a URL such as http://registry:8081", c.Registry.URL)
+	}
+	if c.Store.Folder == "" && c.Store.S3.Bucket == "" {
+		fault("store", "name a folder or an s3.bucket for the checkpoints")
+	}
+	if c.Store.S3.Bucket == "" && (c.Store.S3.Endpoint != "" || c.Store.S3.Prefix != "") {
+		fault("store.s3.bucket", "is empty although other s3 settings are given")
+	}
+	if i := c.Checkpoint.Interval; i < time.Second || i > 5*time.Minute {
+		fault("checkpoint.interval", "%s: use 1s to 5m; bills wait for a checkpoint", i)
+	}
+	if c.Checkpoint.Deadline < time.Second {
+		fault("checkpoint.deadline", "%s: use at least 1s", c.Checkpoint.Deadline)
+	}
+	if c.Checkpoint.Retain < 2 {
+		fault("checkpoint.retain", "%d: keep at least 2", c.Checkpoint.Retain)
+	}
+	if c.Checkpoint.MaxPending < 1 {
+		fault("checkpoint.maxPending", "%d: use at least 1", c.Checkpoint.MaxPending)
+	}
+	if c.Meter.MaxSpeedKmh < 0 {
+		fault("meter.maxSpeedKmh", "%g: use 0 for no filter or a speed in km/h", c.Meter.MaxSpeedKmh)
+	}
+	if c.Memory.ResidentTrips < 1 {
+		fault("memory.residentTrips", "%d: use at least 1", c.Memory.ResidentTrips)
+	}
+	if c.Memory.IdleSeals < 1 {
+		fault("memory.idleSeals", "%d: use at least 1", c.Memory.IdleSeals)
+	}
+	if c.Memory.CacheMB < 8 {
+		fault("memory.cacheMB", "%d: use at least 8", c.Memory.CacheMB)
+	}
+	if _, _, err := net.SplitHostPort(c.Admin.Listen); err != nil {
+		fault("admin.listen", "%q is not host:port", c.Admin.Listen)
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("configuration:\n  %s", strings.Join(faults, "\n  "))
+	}
+	return nil
+}
