@@ -1,0 +1,85 @@
+package ingest
+
+import (
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/schemas"
+	"taximeter/schemas/codec"
+)
+
+// fill decodes records from the lane's queue into the batch until it is full, the queue
+// is empty or a record's schema is not known yet, and reports whether it got any further.
+//
+// Control records take an offset and no place: Next passes them.
+func (s *Source) fill(b *Batch, l *lane) bool {
+	b.Topic, b.Partition, b.Records = l.topic, l.partition, b.Records[:0]
+	from := l.next
+	for l.queued > 0 && len(b.Records) < s.o.BatchRecords {
+		record := l.queue[0][0]
+		if !record.Attrs.IsControl() {
+			r := b.grow()
+			if id, known := s.decode(l.topic, record, r); !known {
+				*r = schemas.Record{}
+				b.Records = b.Records[:len(b.Records)-1]
+				s.learn(l, id)
+				break
+			}
+		}
+		l.pop()
+	}
+	b.Next, b.End = l.next, l.end
+	return l.next > from
+}
+
+// grow appends a zero record.
+func (b *Batch) grow() *schemas.Record {
+	n := len(b.Records)
+	if n < cap(b.Records) {
+		b.Records = b.Records[:n+1]
+	} else {
+		b.Records = append(b.Records, schemas.Record{})
+	}
+	return &b.Records[n]
+}
+
+// decode fills the zero record r; a schema id that must be asked for first comes back
+// with known false.
+func (s *Source) decode(topic schemas.Topic, in *kgo.Record, r *schemas.Record) (id int, known bool) {
+	r.Topic, r.Offset, r.Key, r.Value = topic, schemas.Offset(in.Offset), in.Key, in.Value
+	r.AppendedAt = s.appendedAt(in)
+	if err := s.o.Decoder.Decode(topic, in.Value, &r.Event); err != nil {
+		r.Fault, r.Detail = schemas.DLQUnreadable, err.Error()
+		if unknown, ok := errors.AsType[*codec.UnknownSchemaError](err); ok {
+			refused, ok := s.refused[schemaKey{topic, unknown.ID}]
+			if !ok {
+				return unknown.ID, false
+			}
+			r.Fault, r.Detail = schemas.DLQUnknownSchema, refused.detail
+		}
+		return 0, true
+	}
+	r.Own = topic == schemas.Payments && r.Kind == schemas.PayBill && s.wrote(in)
+	return 0, true
+}
+
+// wrote reports whether the headers name our namespace.
+func (s *Source) wrote(in *kgo.Record) bool {
+	for _, h := range in.Headers {
+		if h.Key == schemas.HeaderNamespace {
+			return string(h.Value) == s.o.Namespace
+		}
+	}
+	return false
+}
+
+func (s *Source) appendedAt(in *kgo.Record) schemas.Millis {
+	const logAppendTime = 1
+	kind := in.Attrs.TimestampType()
+	at := in.Timestamp.UnixMilli()
+	if at < 0 || kind != logAppendTime && s.o.AppendTimes == AppendTimesFromBroker {
+		return schemas.NoTime
+	}
+	return schemas.Millis(at)
+}

@@ -1,0 +1,15 @@
+// Package ingest reads the input topics: it fetches, decodes and hands batches to the
+// owners of the partitions, never more at once than they have room for.
+//
+// A task is one partition number of the three input topics. Each topic of it is a lane:
+// fetched records wait there, undecoded and in order, until the owner releases one of
+// its two batches. A lane that waits (for its owner, for the schema registry, for an
+// operator) holds back nothing but itself.
+//
+// It must never lose or repeat an offset: every offset between the one a partition was
+// added at and Batch.Next is either in a batch or a control or aborted record. It must
+// never jump over a gap in the log, commit an offset, or decide who reads what.
+//
+// Start reading at source.go (one goroutine owns everything), then lane.go and decode.go.
+// catalogue.go follows the small compacted topics.
+package ingest

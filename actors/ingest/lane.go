@@ -1,0 +1,117 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/schemas"
+)
+
+// credit is how many batches of a partition are out at once: one being applied, one next.
+const credit = 2
+
+// Batch is what an owner is given. Records and all they refer to are the owner's until
+// Release, which gives the room back.
+type Batch struct {
+	schemas.Batch
+	home *task
+}
+
+// Release must be called once per batch, from any goroutine.
+func (b *Batch) Release() {
+	clear(b.Records) // the next decode relies on zero records, and the fetch buffer is let go
+	b.home.source.release(b)
+}
+
+// task is one partition number of the three input topics.
+type task struct {
+	source    *Source
+	partition schemas.Partition
+	deliver   func(*Batch)
+	free      []*Batch // batches not out
+	lanes     [schemas.NumInputs]*lane
+	turn      int // lane to look at first
+}
+
+func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) *task {
+	t := &task{source: s, partition: p, deliver: deliver}
+	for range credit {
+		t.free = append(t.free, &Batch{home: t})
+	}
+	for _, topic := range schemas.Inputs {
+		t.lanes[topic] = &lane{topic: topic, partition: p, next: offsets[topic], fetched: offsets[topic], end: -1}
+	}
+	return t
+}
+
+// ready is the next lane with something to decode, in turns; nil if none.
+func (t *task) ready() *lane {
+	for range t.lanes {
+		l := t.lanes[t.turn]
+		t.turn = (t.turn + 1) % len(t.lanes)
+		if l.queued > 0 && !l.held && !l.waiting {
+			return l
+		}
+	}
+	return nil
+}
+
+// lane is one topic-partition: where it stands and what was fetched ahead.
+//
+// Invariant: next <= fetched, and queue holds the fetched records of [next, fetched).
+type lane struct {
+	topic     schemas.Topic
+	partition schemas.Partition
+
+	queue  [][]*kgo.Record // undecoded, in offset order, no empty slices
+	queued int             // records in queue
+
+	next    schemas.Offset // first offset not handed out
+	fetched schemas.Offset // first offset not fetched
+	end     schemas.Offset // last stable offset; -1 = not known
+	checked time.Time      // when end was asked for, or came with a fetch
+
+	held     bool  // by the owner
+	waiting  bool  // for a schema
+	why      error // what the last attempt to get it said
+	paused   bool  // in the client
+	stopped  error // out of the client until added anew
+	failures int   // fetch errors in a row
+}
+
+func (l *lane) push(records []*kgo.Record) {
+	if len(records) == 0 {
+		return
+	}
+	l.queue = append(l.queue, records)
+	l.queued += len(records)
+	l.fetched = schemas.Offset(records[len(records)-1].Offset + 1)
+}
+
+// pop drops the first queued record, which was handed out.
+func (l *lane) pop() {
+	first := l.queue[0]
+	l.next = schemas.Offset(first[0].Offset + 1)
+	first[0] = nil
+	l.queued--
+	if l.queue[0] = first[1:]; len(l.queue[0]) == 0 {
+		l.queue[0] = nil
+		l.queue = l.queue[1:]
+	}
+}
+
+// LaneStatus tells where one topic-partition stands.
+type LaneStatus struct {
+	Next      schemas.Offset // first offset not handed to the owner
+	End       schemas.Offset // last stable offset as of CheckedAt; -1 = not known yet
+	CheckedAt time.Time      // when the broker was last asked and answered; zero = never
+	Waiting   error          // why it waits for the schema registry
+	Stopped   error          // why it stands still
+}
+
+// CaughtUp reports whether an owner that has applied all before next had read all there
+// was, by an answer not older than maxAge.
+func (s LaneStatus) CaughtUp(next schemas.Offset, now time.Time, maxAge time.Duration) bool {
+	return s.Stopped == nil && s.End >= 0 && next >= s.End && now.Sub(s.CheckedAt) <= maxAge
+}

@@ -1,0 +1,106 @@
+package ingest
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/schemas"
+)
+
+// AppendTimes says which record timestamps are the broker's append time.
+type AppendTimes uint8
+
+const (
+	// AppendTimesFromBroker takes only timestamps that the broker marked LogAppendTime.
+	AppendTimesFromBroker AppendTimes = iota
+	// AppendTimesFromRecords takes any: for the embedded broker and replays of event files.
+	AppendTimesFromRecords
+)
+
+// Decoder turns record values into events: a *codec.Decoder. Learn and Decode run at once.
+type Decoder interface {
+	// Decode fills ev. An id not learned yet is *codec.UnknownSchemaError; any other error,
+	// also that the schema learned does not fit, is the record's fault.
+	Decode(topic schemas.Topic, value []byte, ev *schemas.Event) error
+	// Learn makes a writer schema known, or known as unfit.
+	Learn(topic schemas.Topic, id int, writerSchema string, references ...string) error
+}
+
+// Registry finds writer schemas: a *registry.Client. An error that registry.Unavailable
+// confirms leads to asking again, any other makes dead letters of the id's records.
+type Registry interface {
+	SchemaByID(ctx context.Context, id int) (string, error)
+}
+
+// Options of a Source. Seeds, Namespace, Decoder, Registry and OnFault are required.
+type Options struct {
+	Seeds     []string  // broker addresses
+	Client    []kgo.Opt // how to reach them: TLS, SASL, dialer, logger
+	Namespace string    // whose bills are our own
+	Decoder   Decoder
+	Registry  Registry
+
+	// OnFault hears, from the Source's goroutine, why a topic-partition stopped or
+	// stumbled: *OutOfRangeError, *TopicRecreatedError, *FetchError. It must not block
+	// nor call the Source.
+	OnFault func(error)
+
+	AppendTimes AppendTimes
+
+	// BatchRecords is the most records of a batch (default 1024, about 0.4 KB each, two
+	// batches per partition).
+	BatchRecords int
+	// LaneRecords is how many fetched records wait in a lane before its fetching pauses
+	// (default 4096). More smooths a stuttering owner, at that many records of memory
+	// per topic-partition.
+	LaneRecords int
+	// ProbeEvery is how often the log ends are asked for (default 2 s): how fresh
+	// "caught up" is on a silent topic.
+	ProbeEvery time.Duration
+}
+
+const (
+	defaultBatchRecords = 1024
+	defaultLaneRecords  = 4096
+	defaultProbeEvery   = 2 * time.Second
+
+	// fetchMaxWait bounds how long an added or resumed partition waits for a fetch that
+	// is already under way to end.
+	fetchMaxWait = 500 * time.Millisecond
+	// fetchMaxBytes and fetchMaxPartitionBytes bound one fetch, as compressed.
+	fetchMaxBytes          = 16 << 20
+	fetchMaxPartitionBytes = 512 << 10
+	// maxDecompressed stops a compression bomb.
+	maxDecompressed = 64 << 20
+	// pollRecords bounds what one poll adds to the lanes.
+	pollRecords = 16384
+)
+
+func (o Options) withDefaults() Options {
+	if o.BatchRecords == 0 {
+		o.BatchRecords = defaultBatchRecords
+	}
+	if o.LaneRecords == 0 {
+		o.LaneRecords = defaultLaneRecords
+	}
+	if o.ProbeEvery == 0 {
+		o.ProbeEvery = defaultProbeEvery
+	}
+	return o
+}
+
+// client makes a consumer without a group: assignment and offsets are the caller's.
+func (o Options) client() (*kgo.Client, error) {
+	return kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(o.Seeds...),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), // their offsets are counted
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchMaxWait(fetchMaxWait),
+		kgo.FetchMaxBytes(fetchMaxBytes),
+		kgo.FetchMaxPartitionBytes(fetchMaxPartitionBytes),
+		kgo.MaxDecompressBatchBytes(maxDecompressed),
+	}, o.Client...)...)
+}

@@ -1,0 +1,347 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/schemas"
+)
+
+// ErrClosed is what a closed Source answers.
+var ErrClosed = errors.New("ingest is closed")
+
+// Source reads the partitions it is told to. Its methods may be called from any
+// goroutine but the one that calls Options.OnFault and the deliver functions.
+type Source struct {
+	o      Options
+	client *kgo.Client
+	admin  *kadm.Client
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	commands chan func() // to run on the loop
+	released chan *Batch
+	polled   chan kgo.Fetches
+
+	// All below is the loop's.
+	tasks   map[schemas.Partition]*task
+	stop    context.CancelFunc // of the poll under way; nil = none
+	asking  map[schemaKey][]*lane
+	refused map[schemaKey]refusal
+}
+
+// releasedRoom lets owners release without waiting for the loop.
+const releasedRoom = 1024
+
+// New starts a Source that reads nothing yet.
+func New(o Options) (*Source, error) {
+	o = o.withDefaults()
+	client, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Source{
+		o: o, client: client, admin: kadm.NewClient(client), ctx: ctx, cancel: cancel,
+		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1),
+		tasks: map[schemas.Partition]*task{}, asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
+	}
+	s.background(s.run)
+	s.background(s.probe)
+	return s, nil
+}
+
+// Close stops reading. Batches still out may be released or not.
+func (s *Source) Close() {
+	s.cancel()
+	s.running.Wait()
+	s.client.Close()
+}
+
+// Add starts reading a partition, which must not be read yet, at these offsets, each of
+// them in its log or its end. deliver is given the batches; it must not block.
+func (s *Source) Add(p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) error {
+	var err error
+	closed := s.call(func() {
+		if s.tasks[p] != nil {
+			err = fmt.Errorf("partition %d is read already", p)
+			return
+		}
+		t := newTask(s, p, offsets, deliver)
+		s.tasks[p] = t
+		s.consume(t.lanes[:]...)
+	})
+	return errors.Join(closed, err)
+}
+
+// Remove stops reading a partition: nothing of it is delivered after it returns.
+func (s *Source) Remove(p schemas.Partition) error {
+	return s.call(func() {
+		t := s.tasks[p]
+		if t == nil {
+			return
+		}
+		s.quiesce()
+		delete(s.tasks, p)
+		for _, l := range t.lanes {
+			s.unpause(l)
+			s.drop(l)
+		}
+	})
+}
+
+// PauseTopic holds back one topic of a partition, until ResumeTopic: nothing of it is
+// delivered after it returns.
+func (s *Source) PauseTopic(p schemas.Partition, topic schemas.Topic) error {
+	return s.hold(p, topic, true)
+}
+
+// ResumeTopic ends PauseTopic.
+func (s *Source) ResumeTopic(p schemas.Partition, topic schemas.Topic) error {
+	return s.hold(p, topic, false)
+}
+
+func (s *Source) hold(p schemas.Partition, topic schemas.Topic, held bool) error {
+	return s.call(func() {
+		if t := s.tasks[p]; t != nil {
+			t.lanes[topic].held = held
+			s.serve(t)
+		}
+	})
+}
+
+// Status tells where the topics of a partition stand; ok is false if it is not read.
+func (s *Source) Status(p schemas.Partition) (status [schemas.NumInputs]LaneStatus, ok bool, err error) {
+	err = s.call(func() {
+		var t *task
+		if t, ok = s.tasks[p]; !ok {
+			return
+		}
+		for i, l := range t.lanes {
+			status[i] = LaneStatus{Next: l.next, End: l.end, CheckedAt: l.checked, Waiting: l.why, Stopped: l.stopped}
+		}
+	})
+	return status, ok, err
+}
+
+// run owns tasks and lanes. At most one poll is under way, and only while some owner has
+// room and nothing to do: when all are busy, the client holds what it fetched ahead.
+func (s *Source) run() {
+	for {
+		if s.stop == nil && s.hungry() {
+			s.poll()
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case command := <-s.commands:
+			command()
+		case b := <-s.released:
+			b.home.free = append(b.home.free, b)
+			if s.tasks[b.home.partition] == b.home {
+				s.serve(b.home)
+			}
+		case fetches := <-s.polled:
+			s.took(fetches)
+		}
+	}
+}
+
+func (s *Source) hungry() bool {
+	for _, t := range s.tasks {
+		if len(t.free) > 0 {
+			return true // serve left nothing to deliver
+		}
+	}
+	return false
+}
+
+func (s *Source) poll() {
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.stop = cancel
+	s.background(func() { s.polled <- s.client.PollRecords(ctx, pollRecords) })
+}
+
+// quiesce ends the poll under way, so that what it brought is not mistaken for what
+// comes after a change.
+func (s *Source) quiesce() {
+	if s.stop != nil {
+		s.stop()
+		s.took(<-s.polled)
+	}
+}
+
+// took sorts a poll into the lanes and serves the owners.
+func (s *Source) took(fetches kgo.Fetches) {
+	s.stop()
+	s.stop = nil
+	now := time.Now()
+	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+		topic, ok := schemas.InputTopic(f.Topic)
+		t := s.tasks[schemas.Partition(f.Partition)]
+		if !ok {
+			if f.Err != nil && !errors.Is(f.Err, context.Canceled) && !errors.Is(f.Err, kgo.ErrClientClosed) {
+				s.o.OnFault(&FetchError{Err: f.Err})
+			}
+			return
+		}
+		if t == nil || t.lanes[topic].stopped != nil {
+			return
+		}
+		l := t.lanes[topic]
+		l.push(f.Records)
+		if f.Err != nil {
+			s.failed(l, f.Err)
+			return
+		}
+		l.failures = 0
+		if f.LastStableOffset >= 0 {
+			l.end, l.checked = schemas.Offset(f.LastStableOffset), now
+		}
+	})
+	for _, t := range s.tasks {
+		s.serve(t)
+	}
+}
+
+// serve delivers what the owner has room for and turns fetching on or off.
+func (s *Source) serve(t *task) {
+	for len(t.free) > 0 {
+		l := t.ready()
+		if l == nil {
+			break
+		}
+		last := len(t.free) - 1
+		b := t.free[last]
+		if !s.fill(b, l) {
+			continue // the lane waits now
+		}
+		t.free = t.free[:last]
+		t.deliver(b)
+	}
+	for _, l := range t.lanes {
+		switch {
+		case !l.paused && l.queued >= s.o.LaneRecords:
+			s.client.PauseFetchPartitions(l.partitions())
+			l.paused = true
+		case l.queued <= s.o.LaneRecords/2:
+			s.unpause(l)
+		}
+	}
+}
+
+func (s *Source) unpause(l *lane) {
+	if l.paused {
+		s.client.ResumeFetchPartitions(l.partitions())
+		l.paused = false
+	}
+}
+
+func (l *lane) partitions() map[string][]int32 {
+	return map[string][]int32{l.topic.String(): {int32(l.partition)}}
+}
+
+// consume fetches the lanes from where they stand.
+func (s *Source) consume(lanes ...*lane) {
+	from := map[string]map[int32]kgo.Offset{}
+	for _, l := range lanes {
+		l.stopped = nil
+		from[l.topic.String()] = map[int32]kgo.Offset{int32(l.partition): kgo.NewOffset().At(int64(l.fetched))}
+	}
+	s.client.AddConsumePartitions(from)
+}
+
+// drop ends fetching the lane. No poll may be under way.
+func (s *Source) drop(l *lane) { s.client.RemoveConsumePartitions(l.partitions()) }
+
+// failed takes a lane out of the client at once (it would answer the same error
+// thousands of times a second), and puts it back later where that can help.
+func (s *Source) failed(l *lane, err error) {
+	s.drop(l)
+	l.failures++
+	fault := &FetchError{Topic: l.topic.String(), Partition: l.partition, Stopped: standsStill(err), Err: err}
+	l.stopped = fault
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		s.background(func() { s.outOfRange(l) })
+		return
+	case errors.Is(err, kerr.UnknownTopicID):
+		l.stopped = &TopicRecreatedError{l.topic, l.partition, l.fetched}
+	case !fault.Stopped:
+		backoff := min(firstBackoff<<min(l.failures, 10), lastBackoff)
+		s.background(func() {
+			if s.pause(backoff) {
+				s.do(func() {
+					if s.owns(l) {
+						s.consume(l)
+					}
+				})
+			}
+		})
+	}
+	s.o.OnFault(l.stopped)
+}
+
+// owns reports whether the lane was not removed meanwhile.
+func (s *Source) owns(l *lane) bool {
+	t := s.tasks[l.partition]
+	return t != nil && t.lanes[l.topic] == l
+}
+
+// release takes a batch back.
+func (s *Source) release(b *Batch) {
+	select {
+	case s.released <- b:
+	case <-s.ctx.Done():
+	}
+}
+
+// call runs f on the loop and waits for it.
+func (s *Source) call(f func()) error {
+	done := make(chan struct{})
+	if !s.do(func() { f(); close(done) }) {
+		return ErrClosed
+	}
+	<-done
+	return nil
+}
+
+// do runs f on the loop some time later; false if closed.
+func (s *Source) do(f func()) bool {
+	select {
+	case s.commands <- f:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// background runs f until Close waits for it.
+func (s *Source) background(f func()) {
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		f()
+	}()
+}
+
+// pause waits; false if closed.
+func (s *Source) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}

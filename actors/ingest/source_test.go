@@ -1,0 +1,401 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"taximeter/schemas"
+	"taximeter/schemas/registry"
+)
+
+// tally counts what an owner saw of one topic, as a partition would.
+type tally struct {
+	next    schemas.Offset
+	control schemas.Offset
+	ids     []string
+}
+
+func (y *tally) add(t *testing.T, b *Batch) {
+	t.Helper()
+	at := y.next
+	for _, r := range b.Records {
+		if r.Offset < at || r.Offset >= b.Next {
+			t.Fatalf("%s: offset %d outside [%d, %d)", b.Topic, r.Offset, at, b.Next)
+		}
+		at = r.Offset + 1
+		y.ids = append(y.ids, string(r.EventID))
+	}
+	y.control += b.Next - y.next - schemas.Offset(len(b.Records))
+	y.next = b.Next
+}
+
+// Records, control records and aborted records fill the log to its last offset, wherever
+// batches are cut and however often the partition changes hands.
+func TestEveryOffsetIsCountedOnce(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.BatchRecords = 7 })
+	tx := w.newClient(kgo.TransactionalID("tx"))
+	var want [schemas.NumInputs][]string
+	n := 0
+	for i := range 120 {
+		topic := schemas.Inputs[i%schemas.NumInputs]
+		var rs []*kgo.Record
+		for range 1 + i%11 {
+			n++
+			rs = append(rs, record(topic, 2, name(n)))
+		}
+		switch i % 5 {
+		case 0, 3:
+			w.transaction(tx, kgo.TryAbort, rs...)
+			continue
+		case 1:
+			w.transaction(tx, kgo.TryCommit, rs...)
+		default:
+			w.produce(w.client, rs...)
+		}
+		for _, r := range rs {
+			want[topic] = append(want[topic], string(r.Value[5:]))
+		}
+	}
+	ends, err := w.source.EndOffsets(w.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var seen [schemas.NumInputs]tally
+	at := func() (o [schemas.NumInputs]schemas.Offset) {
+		for i := range seen {
+			o[i] = seen[i].next
+		}
+		return o
+	}
+	inbox := w.add(2, at())
+	for at() != ends[2] {
+		b := w.next(inbox)
+		seen[b.Topic].add(t, b)
+		b.Release()
+		if random.IntN(6) == 0 {
+			if err := w.source.Remove(2); err != nil {
+				t.Fatal(err)
+			}
+			inbox = w.add(2, at()) // what lay in the old inbox is read again
+		}
+	}
+	for i, y := range seen {
+		if got := strings.Join(y.ids, " "); got != strings.Join(want[i], " ") {
+			t.Errorf("%s: read %s\nwant %s", schemas.Topic(i), got, strings.Join(want[i], " "))
+		}
+		if y.control == 0 || y.control+schemas.Offset(len(y.ids)) != ends[2][i] {
+			t.Errorf("%s: %d records and %d control, end %d", schemas.Topic(i), len(y.ids), y.control, ends[2][i])
+		}
+	}
+}
+
+func TestASlowPartitionHoldsBackOnlyItself(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.BatchRecords, o.LaneRecords = 10, 40 })
+	const n = 3000
+	slow := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	quick := w.add(1, [schemas.NumInputs]schemas.Offset{})
+	var rs []*kgo.Record
+	for i := range n {
+		rs = append(rs, record(schemas.Telemetry, 0, name(i)), record(schemas.Telemetry, 1, name(i)))
+	}
+	for len(rs) > 0 { // many fetches, not one
+		w.produce(w.client, rs[:100]...)
+		rs = rs[100:]
+	}
+	read := func(inbox chan *Batch) {
+		t.Helper()
+		for i := 0; i < n; {
+			b := w.next(inbox)
+			for _, r := range b.Records {
+				if r.EventID != schemas.EventID(name(i)) {
+					t.Fatalf("record %d is %s", i, r.EventID)
+				}
+				i++
+			}
+			b.Release()
+		}
+	}
+	read(quick)
+	if len(slow) != credit {
+		t.Errorf("%d batches are out and none was released", len(slow))
+	}
+	var queued int
+	if err := w.source.call(func() { queued = w.source.tasks[0].lanes[schemas.Telemetry].queued }); err != nil {
+		t.Fatal(err)
+	}
+	if queued == 0 || queued > 1000 {
+		t.Errorf("%d records wait for the slow owner", queued)
+	}
+	read(slow)
+}
+
+func TestOutOfRangeStopsAndTellsTheGap(t *testing.T) {
+	w := newWorld(t, nil)
+	for i := range 30 {
+		w.produce(w.client, record(schemas.Rides, 0, name(i)), record(schemas.Payments, 0, name(i)))
+	}
+	if _, err := w.admin().DeleteRecords(w.ctx(), kadm.Offsets{schemas.TopicRides: {0: {Topic: schemas.TopicRides, Partition: 0, At: 20}}}); err != nil {
+		t.Fatal(err)
+	}
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{0, 10, 25})
+	check := func(want OutOfRangeError) {
+		t.Helper()
+		got, ok := errors.AsType[*OutOfRangeError](w.fault())
+		if !ok || *got != want {
+			t.Fatalf("fault %+v, want %+v", got, want)
+		}
+		w.until(0, func(s [schemas.NumInputs]LaneStatus) bool { return errors.Is(s[want.Topic].Stopped, got) })
+	}
+	check(OutOfRangeError{schemas.Rides, 0, 10, 20, 30})
+	b := w.next(inbox) // the other topics go on
+	if b.Topic != schemas.Payments || b.Next != 30 || len(b.Records) != 5 {
+		t.Errorf("%s to %d: %s", b.Topic, b.Next, ids(b))
+	}
+	if err := w.source.Remove(0); err != nil {
+		t.Fatal(err)
+	}
+	inbox = w.add(0, [schemas.NumInputs]schemas.Offset{7, 20, 30}) // the owner decided
+	check(OutOfRangeError{schemas.Telemetry, 0, 7, 0, 0})
+	if b := w.next(inbox); b.Topic != schemas.Rides || b.Records[0].Offset != 20 {
+		t.Errorf("%s from %d", b.Topic, b.Records[0].Offset)
+	}
+	if len(w.faults) != 0 {
+		t.Errorf("told again: %v", <-w.faults)
+	}
+}
+
+func TestATransientFaultIsRetriedFromWhereItStood(t *testing.T) {
+	w := newWorld(t, nil)
+	w.produce(w.client, record(schemas.Rides, 0, "a"))
+	denied := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: schemas.TopicRides, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	for range 2 {
+		if fault, ok := errors.AsType[*FetchError](w.fault()); !ok || fault.Stopped || !errors.Is(fault, kerr.TopicAuthorizationFailed) {
+			t.Fatalf("fault %v", fault)
+		}
+	}
+	if n := denied.Hits(); n > 10 {
+		t.Errorf("asked %d times while refused", n)
+	}
+	denied.Remove()
+	select {
+	case b := <-inbox:
+		if ids(b) != "a" {
+			t.Errorf("read %s", ids(b))
+		}
+	case <-time.After(deadline):
+		t.Fatal("no batch came")
+	}
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool { return s[schemas.Rides].Stopped == nil })
+}
+
+func TestAnUnreachableRegistryHoldsBackOneLane(t *testing.T) {
+	w := newWorld(t, nil)
+	down := errors.New("connection refused")
+	w.registry.answer(down)
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	other := w.add(1, [schemas.NumInputs]schemas.Offset{})
+	w.produce(w.client, record(schemas.Rides, 0, "before"), withSchema(schemas.Rides, 0, 7, "waits"), record(schemas.Rides, 0, "behind"))
+	if b := w.next(inbox); ids(b) != "before" || b.Next != 1 {
+		t.Fatalf("read %s to %d", ids(b), b.Next)
+	} else {
+		b.Release()
+	}
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool {
+		return errors.Is(s[schemas.Rides].Waiting, down) && s[schemas.Rides].Next == 1
+	})
+	w.produce(w.client, record(schemas.Telemetry, 0, "same partition"), record(schemas.Rides, 1, "other partition"))
+	if b := w.next(inbox); b.Topic != schemas.Telemetry {
+		t.Errorf("%s: %s", b.Topic, ids(b))
+	} else {
+		b.Release()
+	}
+	if b := w.next(other); ids(b) != "other partition" {
+		t.Errorf("read %s", ids(b))
+	}
+	w.registry.answer(nil)
+	b := w.next(inbox)
+	if ids(b) != "waits behind" || b.Next != 3 {
+		t.Errorf("read %s to %d", ids(b), b.Next)
+	}
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool { return s[schemas.Rides].Waiting == nil })
+}
+
+func TestFaultyRecordsKeepTheirBytesAndTheirReason(t *testing.T) {
+	w := newWorld(t, nil)
+	w.registry.answer(fmt.Errorf("subject: %w", registry.ErrNotFound))
+	poison := withSchema(schemas.Rides, 0, 9, "x")
+	w.produce(w.client, poison, &kgo.Record{Topic: schemas.TopicRides, Key: []byte("k"), Value: []byte("{}")},
+		&kgo.Record{Topic: schemas.TopicRides}, record(schemas.Rides, 0, "bad"), withSchema(schemas.Rides, 0, 9, "y"), record(schemas.Rides, 0, "good"))
+	b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{}))
+	if got := ids(b); got != "dlq:esquema_desconhecido dlq:ilegivel dlq:ilegivel dlq:ilegivel dlq:esquema_desconhecido good" {
+		t.Errorf("read %s", got)
+	}
+	if r := b.Records[0]; string(r.Key) != "trip" || string(r.Value) != string(poison.Value) || !strings.Contains(r.Detail, "schema 9 of corridas.eventos") {
+		t.Errorf("record %+v", r)
+	}
+	w.registry.mu.Lock()
+	defer w.registry.mu.Unlock()
+	if w.registry.asked != 1 {
+		t.Errorf("asked %d times for one id", w.registry.asked)
+	}
+}
+
+func TestOnlyOurNamespaceMakesABillOurs(t *testing.T) {
+	w := newWorld(t, nil)
+	for i, header := range []kgo.RecordHeader{{Key: schemas.HeaderNamespace, Value: []byte("ns")}, {Key: schemas.HeaderNamespace, Value: []byte("ns2")}, {Key: "x", Value: []byte("ns")}} {
+		r := record(schemas.Payments, 0, name(i))
+		r.Headers = []kgo.RecordHeader{{Key: "other"}, header}
+		w.produce(w.client, r)
+	}
+	b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{}))
+	for len(b.Records) < 3 {
+		t.Fatalf("one poll brought %d records", len(b.Records))
+	}
+	for i, r := range b.Records {
+		if r.Own != (i == 0) {
+			t.Errorf("record %d: own %v", i, r.Own)
+		}
+	}
+}
+
+func TestAppendTimes(t *testing.T) {
+	for _, c := range []struct {
+		from AppendTimes
+		ms   int64
+		want schemas.Millis
+	}{
+		{AppendTimesFromRecords, 1234, 1234},
+		{AppendTimesFromRecords, -1, schemas.NoTime},
+		{AppendTimesFromBroker, 1234, schemas.NoTime}, // a producer's clock proves nothing
+	} {
+		w := newWorld(t, func(o *Options) { o.AppendTimes = c.from })
+		r := record(schemas.Rides, 0, "a")
+		r.Timestamp = time.UnixMilli(c.ms)
+		w.produce(w.client, r)
+		if b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{})); b.Records[0].AppendedAt != c.want {
+			t.Errorf("%d is told as %v", c.ms, b.Records[0].AppendedAt)
+		}
+	}
+}
+
+func TestAPausedTopicBringsNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	if err := w.source.PauseTopic(0, schemas.Telemetry); err != nil {
+		t.Fatal(err)
+	}
+	w.produce(w.client, record(schemas.Telemetry, 0, "ahead"))
+	w.produce(w.client, record(schemas.Rides, 0, "slower"))
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool { return s[schemas.Telemetry].End == 1 })
+	if b := w.next(inbox); ids(b) != "slower" {
+		t.Errorf("read %s", ids(b))
+	}
+	if err := w.source.ResumeTopic(0, schemas.Telemetry); err != nil {
+		t.Fatal(err)
+	}
+	if b := w.next(inbox); ids(b) != "ahead" {
+		t.Errorf("read %s", ids(b))
+	}
+}
+
+func TestASilentTopicIsKnownToBeReadToItsEnd(t *testing.T) {
+	w := newWorld(t, nil)
+	w.produce(w.client, record(schemas.Rides, 0, "a"))
+	w.add(0, [schemas.NumInputs]schemas.Offset{})
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool {
+		return s[0].CaughtUp(0, time.Now(), 10*time.Second) && s[1].CaughtUp(1, time.Now(), 10*time.Second) && !s[1].CaughtUp(0, time.Now(), 10*time.Second)
+	})
+	w.cluster.Close() // an unreachable broker proves nothing
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool {
+		return !s[0].CaughtUp(0, time.Now(), 100*time.Millisecond)
+	})
+}
+
+func TestOffsetsByTime(t *testing.T) {
+	w := newWorld(t, nil)
+	for i := range 5 {
+		r := record(schemas.Rides, 3, name(i))
+		r.Timestamp = time.UnixMilli(int64(1000 * (i + 1)))
+		w.produce(w.client, r)
+	}
+	after, err := w.source.OffsetsAfter(w.ctx(), 2500)
+	if err != nil || after[3] != [schemas.NumInputs]schemas.Offset{0, 2, 0} {
+		t.Errorf("after 2500: %v, %v", after, err)
+	}
+	starts, err := w.source.StartOffsets(w.ctx())
+	if err != nil || len(starts) != 4 || starts[3] != [schemas.NumInputs]schemas.Offset{} {
+		t.Errorf("starts: %v, %v", starts, err)
+	}
+}
+
+func TestTopicsAreChecked(t *testing.T) {
+	logAppend := map[string]*string{"message.timestamp.type": kadm.StringPtr("LogAppendTime")}
+	for _, c := range []struct {
+		name       string
+		partitions [schemas.NumInputs]int32 // 0 = absent
+		configs    map[string]*string
+		want       []string
+	}{
+		{"right", [3]int32{4, 4, 4}, logAppend, nil},
+		{"unequal", [3]int32{4, 4, 5}, logAppend, []string{"pagamentos.eventos has 5 partitions and corridas.telemetria has 4"}},
+		{"absent", [3]int32{4, 0, 0}, logAppend, []string{"topic corridas.eventos cannot be read: create it", "topic pagamentos.eventos cannot be read"}},
+		{"clock", [3]int32{2, 2, 2}, nil, []string{"corridas.telemetria has message.timestamp.type=CreateTime", "set it to LogAppendTime"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(cluster.Close)
+			s, err := New(Options{Seeds: cluster.ListenAddrs()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			for i, n := range c.partitions {
+				if n == 0 {
+					continue
+				}
+				if _, err := s.admin.CreateTopic(t.Context(), n, 1, c.configs, inputNames[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			top, err := s.CheckTopics(t.Context())
+			if c.want == nil && (err != nil || top.Partitions != 4 || top.IDs[0] == top.IDs[1]) {
+				t.Errorf("%+v, %v", top, err)
+			}
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAClosedSourceSaysSo(t *testing.T) {
+	w := newWorld(t, nil)
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	if err := w.source.Add(0, [schemas.NumInputs]schemas.Offset{}, func(*Batch) {}); err == nil {
+		t.Error("a partition was added twice")
+	}
+	w.produce(w.client, record(schemas.Rides, 0, "a"))
+	b := w.next(inbox)
+	w.source.Close()
+	b.Release()
+	if err := w.source.Remove(0); !errors.Is(err, ErrClosed) {
+		t.Errorf("remove: %v", err)
+	}
+}

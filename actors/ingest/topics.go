@@ -1,0 +1,156 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"taximeter/schemas"
+)
+
+// inputNames are the input topics in Topic order.
+var inputNames = []string{schemas.TopicTelemetry, schemas.TopicRides, schemas.TopicPayments}
+
+// Topology is what must stay the same for offsets to keep their meaning.
+type Topology struct {
+	Partitions int32 // of each input topic
+	IDs        [schemas.NumInputs][16]byte
+}
+
+// CheckTopics reads the topology and reports all that is wrong with the input topics.
+func (s *Source) CheckTopics(ctx context.Context) (Topology, error) {
+	var top Topology
+	details, err := s.admin.ListTopics(ctx, inputNames...)
+	if err != nil {
+		return top, fmt.Errorf("list the input topics: %w", err)
+	}
+	var faults []error
+	for _, topic := range schemas.Inputs {
+		d, ok := details[topic.String()]
+		if !ok || d.Err != nil {
+			faults = append(faults, fmt.Errorf("topic %s cannot be read: create it, or allow this user to read it: %w", topic, d.Err))
+			continue
+		}
+		top.IDs[topic] = d.ID
+		switch n := int32(len(d.Partitions)); {
+		case top.Partitions == 0:
+			top.Partitions = n
+		case n != top.Partitions:
+			faults = append(faults, fmt.Errorf("topic %s has %d partitions and %s has %d: a trip's events would fall into different partitions; "+
+				"create all three input topics with one partition count", topic, n, schemas.Inputs[0], top.Partitions))
+		}
+	}
+	if s.o.AppendTimes == AppendTimesFromBroker && len(faults) == 0 {
+		faults = append(faults, s.checkAppendTimes(ctx))
+	}
+	return top, errors.Join(faults...)
+}
+
+func (s *Source) checkAppendTimes(ctx context.Context) error {
+	configs, err := s.admin.DescribeTopicConfigs(ctx, inputNames...)
+	if err != nil {
+		return fmt.Errorf("describe the input topics: %w", err)
+	}
+	var faults []error
+	for _, c := range configs {
+		if c.Err != nil {
+			faults = append(faults, fmt.Errorf("describe topic %s: %w", c.Name, c.Err))
+		}
+		for _, kv := range c.Configs {
+			if kv.Key == "message.timestamp.type" && kv.MaybeValue() != "LogAppendTime" {
+				faults = append(faults, fmt.Errorf("topic %s has message.timestamp.type=%s: a producer's wrong clock could not be told; "+
+					"set it to LogAppendTime", c.Name, kv.MaybeValue()))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Offsets hold one offset per input topic for each partition.
+type Offsets map[schemas.Partition][schemas.NumInputs]schemas.Offset
+
+// StartOffsets are the first offsets that the logs still hold.
+func (s *Source) StartOffsets(ctx context.Context) (Offsets, error) {
+	return s.listed(s.admin.ListStartOffsets(ctx, inputNames...))
+}
+
+// EndOffsets are the last stable offsets: where a replay of what is there now ends.
+func (s *Source) EndOffsets(ctx context.Context) (Offsets, error) {
+	return s.listed(s.admin.ListCommittedOffsets(ctx, inputNames...))
+}
+
+// OffsetsAfter are the first offsets appended at or after t; the ends where nothing is.
+func (s *Source) OffsetsAfter(ctx context.Context, t schemas.Millis) (Offsets, error) {
+	return s.listed(s.admin.ListOffsetsAfterMilli(ctx, int64(t), inputNames...))
+}
+
+func (s *Source) listed(listed kadm.ListedOffsets, err error) (Offsets, error) {
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list offsets of the input topics: %w", err)
+	}
+	all := Offsets{}
+	listed.Each(func(o kadm.ListedOffset) {
+		if topic, ok := schemas.InputTopic(o.Topic); ok {
+			offsets := all[schemas.Partition(o.Partition)]
+			offsets[topic] = schemas.Offset(o.Offset)
+			all[schemas.Partition(o.Partition)] = offsets
+		}
+	})
+	return all, nil
+}
+
+// probe asks for the log ends again and again. Fetches that bring nothing are not seen by
+// the client's user, and a silent topic must still be known to be read to its end.
+func (s *Source) probe() {
+	for s.pause(s.o.ProbeEvery) {
+		asked := time.Now()
+		ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
+		ends, err := s.admin.ListCommittedOffsets(ctx, inputNames...)
+		cancel()
+		s.do(func() {
+			s.forgetRefused(asked)
+			if err != nil {
+				return // CheckedAt grows old: that is how it shows
+			}
+			ends.Each(func(o kadm.ListedOffset) {
+				topic, ok := schemas.InputTopic(o.Topic)
+				t := s.tasks[schemas.Partition(o.Partition)]
+				if !ok || t == nil || o.Err != nil {
+					return
+				}
+				if l := t.lanes[topic]; asked.After(l.checked) { // else a fetch told newer
+					l.end, l.checked = schemas.Offset(o.Offset), asked
+				}
+			})
+		})
+	}
+}
+
+// outOfRange finds the exact gap and reports it. It runs beside the Source's goroutine.
+func (s *Source) outOfRange(l *lane) {
+	ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
+	defer cancel()
+	fault := &OutOfRangeError{Topic: l.topic, Partition: l.partition, LogStart: -1, LogEnd: -1}
+	look := func(listed kadm.ListedOffsets, err error, into *schemas.Offset) {
+		if o, ok := listed.Lookup(l.topic.String(), int32(l.partition)); ok && err == nil && o.Err == nil {
+			*into = schemas.Offset(o.Offset)
+		}
+	}
+	starts, err := s.admin.ListStartOffsets(ctx, l.topic.String())
+	look(starts, err, &fault.LogStart)
+	ends, err := s.admin.ListEndOffsets(ctx, l.topic.String())
+	look(ends, err, &fault.LogEnd)
+	s.do(func() {
+		if s.owns(l) {
+			fault.Wanted = l.fetched
+			l.stopped = fault
+			s.o.OnFault(fault)
+		}
+	})
+}
