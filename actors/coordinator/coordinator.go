@@ -1,0 +1,308 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"taximeter/checkpoint"
+	"taximeter/schemas"
+)
+
+// Task is one run of one partition in this process, as the coordinator sees it. Its
+// methods do not wait, but for Seal's.
+type Task interface {
+	Partition() schemas.Partition
+	Incarnation() checkpoint.Incarnation
+	// Seal cuts, uploads and offers a seal that grows from the tip's entry. Nil means that
+	// nothing happened since the last cut. It may be called again before an earlier call is
+	// done: seals are cumulative.
+	Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error)
+	// Committed tells that the chain holds the seal of that number, and what the entry now
+	// has pending.
+	Committed(e checkpoint.Entry)
+	// Published is the newest manifest number whose outbox is known to be public.
+	Published() checkpoint.Number
+}
+
+// Options of a Coordinator. All are required.
+type Options struct {
+	Chain    *checkpoint.Chain // this coordinator's alone
+	Node     checkpoint.NodeID
+	Limits   checkpoint.Limits
+	Interval time.Duration // between rounds
+	Deadline time.Duration // how long a round waits for owners
+	Now      func() schemas.Millis
+	Token    func() string // unique to each manifest that this process tries to write
+	Log      *slog.Logger
+}
+
+// Status is what the outside may know at any time; replaced whole, never changed.
+type Status struct {
+	Tip       checkpoint.Manifest
+	RoundAt   time.Time     // end of the last round that went well
+	Took      time.Duration // that round
+	LastError error         // of the last round; nil = it went well
+}
+
+// Messages to a Coordinator.
+type (
+	// Attach adds a task to the rounds; Detach removes it.
+	Attach struct{ Task Task }
+	Detach struct{ Task Task }
+	// Assign commits an assignment manifest and answers with the checkpoint.Manifest that
+	// holds, or an error.
+	Assign struct{ Changes []checkpoint.Change }
+	// Round asks for a checkpoint now; answered with Outcome or an error.
+	Round struct{}
+)
+
+// Outcome of a round.
+type Outcome struct {
+	Tip    checkpoint.Manifest
+	Quiet  bool // nothing had changed: no manifest was made
+	Absent []schemas.Partition
+}
+
+// Coordinator is the actor.
+type Coordinator struct {
+	o      Options
+	ctx    context.Context
+	cancel context.CancelFunc
+	status *atomic.Pointer[Status]
+
+	tasks  []Task
+	last   map[Task]checkpoint.SealNumber
+	offers map[schemas.Partition]checkpoint.Seal // in the store, not in the chain yet
+
+	late    chan offer // seals that came after their round
+	running sync.WaitGroup
+	busy    map[Task]bool // a seal is under way
+}
+
+type offer struct {
+	task Task
+	seal *checkpoint.Seal
+	err  error
+}
+
+// New describes a coordinator to spawn. status follows it from then on.
+func New(o Options, status *atomic.Pointer[Status]) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		ctx, cancel := context.WithCancel(context.Background())
+		return &Coordinator{o: o, ctx: ctx, cancel: cancel, status: status, last: make(map[Task]checkpoint.SealNumber),
+			offers: make(map[schemas.Partition]checkpoint.Seal), late: make(chan offer), busy: make(map[Task]bool)}
+	})
+}
+
+// Receive runs one message; rounds wait in it, so they come one after another.
+func (c *Coordinator) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Stopping:
+		c.cancel()
+	case *Attach:
+		c.tasks = append(c.tasks, m.Task)
+	case *Detach:
+		c.tasks = slices.DeleteFunc(c.tasks, func(t Task) bool { return t == m.Task })
+		delete(c.last, m.Task)
+		delete(c.offers, m.Task.Partition())
+	case *Assign:
+		tip, err := c.assign(m.Changes)
+		if err != nil {
+			ctx.Respond(err)
+			return
+		}
+		ctx.Respond(tip)
+	case *Round:
+		began := time.Now()
+		out, err := c.round()
+		c.report(out.Tip, began, err)
+		if ctx.Sender() == nil {
+			return
+		}
+		if err != nil {
+			ctx.Respond(err)
+			return
+		}
+		ctx.Respond(out)
+	}
+}
+
+func (c *Coordinator) report(tip checkpoint.Manifest, began time.Time, err error) {
+	s := Status{Tip: tip, RoundAt: time.Now(), Took: time.Since(began), LastError: err}
+	if before := c.status.Load(); before != nil && err != nil {
+		s.Tip, s.RoundAt, s.Took = before.Tip, before.RoundAt, before.Took
+	}
+	c.status.Store(&s)
+	switch {
+	case err != nil && c.ctx.Err() == nil:
+		c.o.Log.Error("checkpoint failed; processing goes on, bills wait", "err", err)
+	case s.Took > c.o.Deadline:
+		c.o.Log.Warn("checkpoint was slow", "took", s.Took, "number", tip.Number)
+	}
+}
+
+// attempts to commit before a round gives up: each loss means that another wrote.
+const attempts = 5
+
+func (c *Coordinator) assign(changes []checkpoint.Change) (checkpoint.Manifest, error) {
+	for range attempts {
+		tip, err := c.o.Chain.Tip(c.ctx)
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), changes...)
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		won, tip, err := c.o.Chain.Commit(c.ctx, next)
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		if won {
+			c.report(tip, time.Now(), nil)
+			return tip, nil
+		}
+	}
+	return checkpoint.Manifest{}, fmt.Errorf("assignment lost to other writers %d times", attempts)
+}
+
+func (c *Coordinator) stamp() checkpoint.Stamp {
+	return checkpoint.Stamp{At: c.o.Now(), By: c.o.Node, Token: c.o.Token()}
+}
+
+// round is one checkpoint: ask, collect, commit, tell.
+func (c *Coordinator) round() (Outcome, error) {
+	tip, err := c.o.Chain.Tip(c.ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	asked := c.ask(tip)
+	c.collect(asked)
+	out := Outcome{Tip: tip}
+	for t := range c.busy {
+		out.Absent = append(out.Absent, t.Partition())
+	}
+	slices.Sort(out.Absent)
+	for range attempts {
+		next, rejected := checkpoint.NextCheckpoint(tip, c.seals(), c.published(tip), c.o.Limits, c.stamp())
+		for _, r := range rejected {
+			c.o.Log.Warn("seal does not enter the chain", "seal", r.String())
+			delete(c.offers, r.Partition)
+		}
+		if !worth(tip, next) {
+			out.Tip, out.Quiet = tip, true
+			return out, nil
+		}
+		won, now, err := c.o.Chain.Commit(c.ctx, next)
+		if err != nil {
+			return out, err
+		}
+		tip = now
+		if won {
+			c.tell(next)
+			out.Tip = tip
+			return out, nil
+		}
+	}
+	return out, fmt.Errorf("checkpoint lost to other writers %d times", attempts)
+}
+
+// ask starts a seal of every task that still runs what the tip says and has room.
+func (c *Coordinator) ask(tip checkpoint.Manifest) (asked int) {
+	for _, t := range c.tasks {
+		e, ok := tip.Entry(t.Partition())
+		if !ok || e.Incarnation != t.Incarnation() || c.busy[t] {
+			continue
+		}
+		if c.o.Limits.Full(e, t.Published()) {
+			c.o.Log.Error("partition is not sealed: too many outboxes wait for publication", "partition", t.Partition(), "pending", len(e.Pending))
+			continue
+		}
+		c.busy[t] = true
+		c.last[t] = max(c.last[t], e.Seal) + 1
+		number := c.last[t] - 1
+		asked++
+		c.running.Go(func() {
+			seal, err := t.Seal(c.ctx, tip, number)
+			select {
+			case c.late <- offer{t, seal, err}:
+			case <-c.ctx.Done():
+			}
+		})
+	}
+	return asked
+}
+
+// collect waits for the seals asked for, and takes those of earlier rounds, until the deadline.
+func (c *Coordinator) collect(asked int) {
+	timer := time.NewTimer(c.o.Deadline)
+	defer timer.Stop()
+	for len(c.busy) > 0 {
+		select {
+		case o := <-c.late:
+			delete(c.busy, o.task)
+			switch {
+			case o.err != nil:
+				if !errors.Is(o.err, context.Canceled) {
+					c.o.Log.Warn("partition could not be sealed", "partition", o.task.Partition(), "err", o.err)
+				}
+			case o.seal != nil && slices.Contains(c.tasks, o.task):
+				c.offers[o.seal.Partition] = *o.seal
+			}
+		case <-timer.C:
+			c.o.Log.Warn("checkpoint goes without slow partitions", "late", len(c.busy), "asked", asked)
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *Coordinator) seals() []checkpoint.Seal {
+	var all []checkpoint.Seal
+	for _, s := range c.offers {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b checkpoint.Seal) int { return int(a.Partition - b.Partition) })
+	return all
+}
+
+func (c *Coordinator) published(tip checkpoint.Manifest) map[schemas.Partition]checkpoint.Number {
+	known := make(map[schemas.Partition]checkpoint.Number)
+	for _, t := range c.tasks {
+		if e, ok := tip.Entry(t.Partition()); ok && e.Incarnation == t.Incarnation() {
+			known[t.Partition()] = t.Published()
+		}
+	}
+	return known
+}
+
+// worth reports whether next says more than tip: a new cut, or something published.
+func worth(tip, next checkpoint.Manifest) bool {
+	for p := range next.Entries {
+		if next.Entries[p].Made == next.Number || len(next.Entries[p].Pending) != len(tip.Entries[p].Pending) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell lets the tasks whose seals won go on from them.
+func (c *Coordinator) tell(m checkpoint.Manifest) {
+	for _, t := range c.tasks {
+		e, ok := m.Entry(t.Partition())
+		if !ok || e.Made != m.Number || e.Incarnation != t.Incarnation() {
+			continue
+		}
+		delete(c.offers, t.Partition())
+		t.Committed(e)
+	}
+}
