@@ -140,6 +140,18 @@ func TestMemoryFollowsTheBook(t *testing.T) {
 	}
 }
 
+// A rule that comes into a trip under way takes no late point for its first.
+func TestANewRuleStartsFromTheNewestPoint(t *testing.T) {
+	w := newTripWorld(t, &Book{})
+	w.do("point 10:00:10 a")
+	w.book = bookOf(t, "b v1 velocidade limiarKmh=80 pontos=1")
+	w.do("point 10:00:05 late kmh=90")
+	w.do("point 10:00:15 b kmh=90")
+	if got, want := w.out.String(), "10:00:15 velocidade by b/1 onset=b@"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestChargesAreBounded(t *testing.T) {
 	w := newTripWorld(t, bookOf(t, "c v1 cobranca_duplicada segundos=60"))
 	for i := range 2 * maxCharges {
