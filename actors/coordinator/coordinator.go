@@ -82,6 +82,7 @@ type Coordinator struct {
 	last   map[Task]checkpoint.SealNumber
 	offers map[schemas.Partition]checkpoint.Seal // in the store, not in the chain yet
 
+	rounds  int64
 	late    chan offer // seals that came after their round
 	running sync.WaitGroup
 	busy    map[Task]bool // a seal is under way
@@ -112,6 +113,7 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 	case *Detach:
 		c.tasks = slices.DeleteFunc(c.tasks, func(t Task) bool { return t == m.Task })
 		delete(c.last, m.Task)
+		delete(c.busy, m.Task)
 		delete(c.offers, m.Task.Partition())
 	case *Assign:
 		tip, err := c.assign(m.Changes)
@@ -124,14 +126,30 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		began := time.Now()
 		out, err := c.round()
 		c.report(out.Tip, began, err)
-		if ctx.Sender() == nil {
-			return
-		}
-		if err != nil {
+		switch {
+		case ctx.Sender() == nil:
+		case err != nil:
 			ctx.Respond(err)
-			return
+		default:
+			ctx.Respond(out)
 		}
-		ctx.Respond(out)
+		c.collectGarbage()
+	}
+}
+
+// collectEvery is how many rounds lie between two garbage collections.
+const collectEvery = 20
+
+func (c *Coordinator) collectGarbage() {
+	if c.rounds++; c.rounds%collectEvery != 0 {
+		return
+	}
+	deleted, err := c.o.Chain.Collect(c.ctx)
+	switch {
+	case err != nil && c.ctx.Err() == nil:
+		c.o.Log.Warn("garbage could not be collected; the next time will", "err", err)
+	case deleted > 0:
+		c.o.Log.Info("collected what no retained checkpoint cites", "files", deleted)
 	}
 }
 

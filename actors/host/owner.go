@@ -38,8 +38,9 @@ type Snapshot any
 
 // Outlet sends what the partition has to say; see Speaker.
 type Outlet interface {
-	// Alerts sends alerts and reports once they are durable. One call at a time.
-	Alerts(alerts []schemas.Alert, done func())
+	// Alerts sends alerts and reports, once they are durable, the position after them in the
+	// log of sent alerts. One call at a time.
+	Alerts(alerts []schemas.Alert, done func(logNext schemas.Offset))
 }
 
 // Spec is all that an owner needs to begin.
@@ -53,6 +54,8 @@ type Spec struct {
 	Now    func() schemas.Millis // wall clock
 	Log    *slog.Logger
 
+	// LogNext is where the log of sent alerts ended when this run began.
+	LogNext schemas.Offset
 	// Ends are the replay's end offsets; nil = live.
 	Ends *[schemas.NumInputs]schemas.Offset
 	// Failed hears, once, that the owner gave up; its state in memory is then void.
@@ -91,7 +94,10 @@ type (
 	ViewQuery    struct{ Trip schemas.TripID }
 	ExplainQuery struct{ Trip schemas.TripID }
 
-	alertsSent struct{ n int }
+	alertsSent struct {
+		n       int
+		logNext schemas.Offset
+	}
 )
 
 func (d *Delivery) release() {
@@ -105,7 +111,9 @@ func (d *Delivery) release() {
 type Cut struct {
 	partition.Sealed
 	Unchanged bool // nothing happened since the last cut: there is nothing to seal
-	Snapshot  Snapshot
+	// LogNext is a position in the log of sent alerts, taken when nothing was unacknowledged.
+	LogNext  schemas.Offset
+	Snapshot Snapshot
 }
 
 // ErrNoTrip is the answer to a question about a trip that the partition does not know.
@@ -140,13 +148,14 @@ type Owner struct {
 	done    bool
 	sending bool // alerts are with the outlet
 	changed bool // since the last cut
+	logNext schemas.Offset
 	pause   time.Duration
 	failed  bool
 }
 
 // NewOwner describes an owner to spawn. stats follows it from then on.
 func NewOwner(spec Spec, stats *atomic.Pointer[Stats]) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &Owner{spec: spec, stats: stats} })
+	return actor.PropsFromProducer(func() actor.Actor { return &Owner{spec: spec, stats: stats, logNext: spec.LogNext} })
 }
 
 // HandleFailure is the owner's word on a trip that panicked: it goes on with the state it
@@ -211,6 +220,9 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		return nil
 	case *alertsSent:
 		o.part.Acknowledge(m.n)
+		if len(o.part.Unsent()) == 0 {
+			o.logNext = m.logNext
+		}
 		o.sending = false
 		o.changed = true
 	default: // notices of protoactor, such as a trip's end
@@ -282,7 +294,7 @@ func (o *Owner) seal(m *SealRequest) error {
 		return nil
 	}
 	began := time.Now()
-	cut := Cut{Sealed: o.part.Seal(int64(m.Number))}
+	cut := Cut{Sealed: o.part.Seal(int64(m.Number)), LogNext: o.logNext}
 	err := o.spec.State.Apply(cut.Changes)
 	if err == nil {
 		cut.Changes = nil
@@ -308,7 +320,7 @@ func (o *Owner) speak(ctx actor.Context) {
 	o.sending = true
 	lot := append([]schemas.Alert(nil), alerts...)
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	o.spec.Outlet.Alerts(lot, func() { root.Send(self, &alertsSent{len(lot)}) })
+	o.spec.Outlet.Alerts(lot, func(logNext schemas.Offset) { root.Send(self, &alertsSent{len(lot), logNext}) })
 }
 
 func (o *Owner) answer(ctx actor.Context, id schemas.TripID) {

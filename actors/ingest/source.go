@@ -71,32 +71,35 @@ func (s *Source) Close() {
 // them in its log or its end. deliver is given the batches; it must not block.
 func (s *Source) Add(p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) error {
 	var err error
-	closed := s.call(func() {
-		if s.tasks[p] != nil {
-			err = fmt.Errorf("partition %d is read already", p)
-			return
-		}
-		t := newTask(s, p, offsets, deliver)
-		s.tasks[p] = t
-		s.consume(t.lanes[:]...)
-	})
+	closed := s.call(func() { err = s.add(p, offsets, deliver) })
 	return errors.Join(closed, err)
+}
+
+func (s *Source) add(p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) error {
+	if s.tasks[p] != nil {
+		return fmt.Errorf("partition %d is read already", p)
+	}
+	s.tasks[p] = newTask(s, p, offsets, deliver)
+	s.consume(s.tasks[p].lanes[:]...)
+	return nil
 }
 
 // Remove stops reading a partition: nothing of it is delivered after it returns.
 func (s *Source) Remove(p schemas.Partition) error {
-	return s.call(func() {
-		t := s.tasks[p]
-		if t == nil {
-			return
-		}
-		s.quiesce()
-		delete(s.tasks, p)
-		for _, l := range t.lanes {
-			s.unpause(l)
-			s.drop(l)
-		}
-	})
+	return s.call(func() { s.remove(p) })
+}
+
+func (s *Source) remove(p schemas.Partition) {
+	t := s.tasks[p]
+	if t == nil {
+		return
+	}
+	s.quiesce()
+	delete(s.tasks, p)
+	for _, l := range t.lanes {
+		s.unpause(l)
+		s.drop(l)
+	}
 }
 
 // PauseTopic holds back one topic of a partition, until ResumeTopic: nothing of it is

@@ -302,7 +302,7 @@ func (p *Partition) fire() error {
 	if err := p.fetchDue(); err != nil {
 		return err
 	}
-	for p.timers.next() <= p.clock.watermark {
+	for p.timers.due(p.clock.watermark) {
 		if s := p.timers.pop(); s != nil {
 			p.advance(s)
 		}

@@ -35,13 +35,8 @@ func (t *timers) schedule(s *Slot) {
 	}
 }
 
-// next is the instant of the earliest entry; EndOfTime when there is none.
-func (t timers) next() schemas.Millis {
-	if len(t) == 0 {
-		return schemas.EndOfTime
-	}
-	return t[0].due
-}
+// due reports whether the earliest entry's instant has been reached.
+func (t timers) due(watermark schemas.Millis) bool { return len(t) > 0 && t[0].due <= watermark }
 
 // pop takes the earliest entry out; nil when it is out of date.
 func (t *timers) pop() *Slot {

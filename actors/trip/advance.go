@@ -17,18 +17,24 @@ func (s *State) Advance(env *Env) {
 		}
 		s.settle(env)
 		s.silence(env)
-		if w >= s.noEndDue(env) {
+		if reached(w, s.noEndDue(env)) {
 			s.noEndTold = true
 			env.Out.anomaly(schemas.AnomalyNoEnd, s.id, "")
 		}
-		if w >= s.dropDue(env) {
+		if reached(w, s.dropDue(env)) {
 			s.summarise(env)
 		}
 	}
-	if s.stage == summarised && w >= s.forgetDue(env) {
+	if s.stage == summarised && reached(w, s.forgetDue(env)) {
 		s.stage = expired
 	}
 	s.reschedule(env)
+}
+
+// reached reports whether the watermark has come to an instant. EndOfTime means never,
+// also at the end of time.
+func reached(watermark, at schemas.Millis) bool {
+	return at != schemas.EndOfTime && watermark >= at
 }
 
 // firstUnpublished finds the windows that wait for their close: always the newest ones,

@@ -170,7 +170,7 @@ func reconcile(b *Bill, payments []schemas.Event) string {
 		}
 	}
 	switch {
-	case b == nil && gross == 0 && net == 0:
+	case b == nil && net == 0:
 		return ""
 	case b == nil:
 		return "paga_sem_fatura"
