@@ -83,8 +83,8 @@ func (c *cursor) longVarint(most int) int64 {
 
 // index reads the number of an enum symbol or of a union branch, in [0, n).
 func (c *cursor) index(n int, outOfRange error) int {
-	i := c.long()
-	if uint64(i) >= uint64(n) && c.err == nil {
+	i := c.int()
+	if uint32(i) >= uint32(n) && c.err == nil {
 		c.fail(fmt.Errorf("%w: %d of %d", outOfRange, i, n))
 	}
 	if c.err != nil {

@@ -150,12 +150,15 @@ func decimalScale(typ any) int {
 			}
 		}
 	}
-	return typ.(map[string]any)["scale"].(int)
+	return int(asReal(typ.(map[string]any)["scale"])) // written here or parsed
 }
 
 // exactly is unscaled/10^from as an integer of 10^-to, by rational arithmetic.
 func exactly(v any, from, to int, max int64) (int64, bool) {
 	raw := []byte(asText(v))
+	if len(raw) == 0 {
+		return 0, false
+	}
 	n := new(big.Int).SetBytes(raw)
 	if raw[0] >= 0x80 {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -63,17 +64,17 @@ func decimalOf(t *rapid.T, fixedName string) avroType {
 		schema["type"] = "bytes"
 	}
 	return avroType{schema, func(t *rapid.T, b []byte) []byte {
-		v := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-3000, 3000)).Draw(t, "unscaled")
-		raw := binary.BigEndian.AppendUint64(nil, uint64(v))
-		for zeros := rapid.IntRange(0, scale).Draw(t, "zeros"); zeros > 0 && v > -1e17 && v < 1e17; zeros-- {
-			v *= 10
-			raw = binary.BigEndian.AppendUint64(nil, uint64(v))
+		v := big.NewInt(rapid.OneOf(rapid.Int64(), rapid.Int64Range(-3000, 3000)).Draw(t, "unscaled"))
+		zeros := rapid.IntRange(0, scale).Draw(t, "zeros")
+		v.Mul(v, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(zeros)), nil))
+		n := v.BitLen()/8 + 1 // with room for the sign
+		if n += rapid.IntRange(0, 3).Draw(t, "pad"); size > 0 {
+			n = size
 		}
-		pad := rapid.IntRange(0, 9).Draw(t, "pad")
-		if size > 0 {
-			pad = size - len(raw)
+		if v.Sign() < 0 {
+			v.Add(v, new(big.Int).Lsh(big.NewInt(1), uint(8*n)))
 		}
-		raw = append(slices.Repeat([]byte{byte(v >> 63)}, pad), raw...)
+		raw := v.FillBytes(make([]byte, n))
 		if size > 0 {
 			return append(b, raw...)
 		}
