@@ -8,6 +8,7 @@ import (
 
 	"taximeter/actors/internal/oracle"
 	"taximeter/actors/partition"
+	"taximeter/actors/trip"
 	"taximeter/schemas"
 )
 
@@ -80,17 +81,17 @@ const millimetresApart = 0
 // mustEqual compares the finals of a run with the oracle's.
 func mustEqual(t rapid.TB, p *partition.Partition, got published, want oracle.Finals) {
 	t.Helper()
-	for id, trip := range want.Trips {
-		if diff := compareBill(got.bill(id), trip.Bill); diff != "" {
+	for id, w := range want.Trips {
+		if diff := compareBill(got.bill(id), w.Bill); diff != "" {
 			t.Errorf("trip %s: %s", id, diff)
 		}
-		if v, known, err := p.View(id); err != nil || !known || reconciled(v.Reconciliation) != trip.Status {
-			t.Errorf("trip %s: reconciliation %q, want %q (%v)", id, v.Reconciliation, trip.Status, err)
+		if v, known, err := p.View(id); err != nil || !known || reconciled(v) != w.Status {
+			t.Errorf("trip %s: reconciliation %q, want %q (%v)", id, v.Reconciliation, w.Status, err)
 		} else if v.Stage != "detalhe" {
 			t.Errorf("trip %s: an event file has no horizon, yet the detail is gone", id)
 		}
-		for start, w := range trip.Windows {
-			if diff := compareWindow(got.windows[windowKey{id, start}], w); diff != "" {
+		for start, window := range w.Windows {
+			if diff := compareWindow(got.windows[windowKey{id, start}], window); diff != "" {
 				t.Errorf("trip %s, window %s: %s", id, start, diff)
 			}
 		}
@@ -107,13 +108,13 @@ func mustEqual(t rapid.TB, p *partition.Partition, got published, want oracle.Fi
 	}
 }
 
-// reconciled takes the states that say "nothing is open here" together: which of them it
-// is depends on whether a void bill was ever published.
-func reconciled(status string) string {
-	if status == "pendente" {
+// reconciled is the status, where "nothing is owed and nothing was paid" has two words: it
+// is pendente of a trip never billed, and ok of one whose bill became void.
+func reconciled(v trip.View) string {
+	if v.Reconciliation == "pendente" || v.Reconciliation == "ok" && v.Bill.Motive == schemas.MotiveVoided {
 		return ""
 	}
-	return status
+	return v.Reconciliation
 }
 
 func compareBill(got *schemas.Bill, want *oracle.Bill) string {

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	given := make(map[string]bool)
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.checks": "1000", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "2000", "rapid.nofailfile": "true", "rapid.shrinktime": "5s"} {
 		if !given[name] {
 			if err := flag.Set(name, value); err != nil {
 				panic(err)

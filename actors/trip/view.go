@@ -148,8 +148,8 @@ func (s *State) Reconcile(watermark schemas.Millis) string {
 	switch {
 	case s.noSummary:
 		return "sem_resumo"
-	case last == nil && captured != 0:
-		return "paga_sem_fatura"
+	case (last == nil || last.Motive == schemas.MotiveVoided) && captured != 0:
+		return "paga_sem_fatura" // a void bill is none, whether or not one was ever published
 	case last == nil:
 		return "pendente"
 	case captured == last.Amount:
