@@ -34,6 +34,7 @@ const (
 	HeaderDetail     = "taximeter-detail"     // on dead letters: the error in words
 	HeaderSource     = "taximeter-source"     // on dead letters: topic/partition/offset the record came from
 	HeaderAppendedAt = "taximeter-appended-at"
+	HeaderTruncated  = "taximeter-truncated" // on dead letters cut to what a record holds: the original lengths
 )
 
 // Inputs lists the input topics in Topic order.
