@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
 
@@ -12,34 +13,27 @@ import (
 // publish. Read the chain before anything else.
 var ErrFenced = errors.New("fenced: another owner publishes this partition now")
 
-// Staged cites an object that a sink wrote for a cut before it was committed. Nothing of
-// it is visible at the destination yet.
-type Staged struct {
-	Key    string
-	Size   int64 // bytes
-	SHA256 string
-}
-
 // Item is one committed outbox on its way.
 type Item struct {
-	Made   int64 // manifest that made the entry; identifies the item for ever
+	Made   checkpoint.Number // identifies the item for ever
 	Outbox schemas.Outbox
-	Staged []Staged // by this sink, for the same cut
+	Staged []checkpoint.File // by this sink, for the same cut
 }
 
 // Sink is a destination that any node may commit to, such as a table.
 type Sink interface {
-	// Stage writes what is due for a cut beforehand. place names the seal and nothing else
-	// ever; staging again writes the same.
-	Stage(ctx context.Context, p schemas.Partition, place string, o *schemas.Outbox) ([]Staged, error)
+	// Stage writes what is due for a cut beforehand; nothing of it is visible at the
+	// destination yet. place names the seal and nothing else ever; staging again writes the
+	// same.
+	Stage(ctx context.Context, p schemas.Partition, place string, o *schemas.Outbox) ([]checkpoint.File, error)
 	// Commit makes the items that the destination lacks visible in one step, pinned to the
 	// state that its own progress was read from, and returns the progress after it.
-	Commit(ctx context.Context, p schemas.Partition, items []Item) (made int64, err error)
+	Commit(ctx context.Context, p schemas.Partition, items []Item) (made checkpoint.Number, err error)
 }
 
 // Due is what a destination lacks that has taken all up to made: the rest of items, which
 // ascend by Made.
-func Due(items []Item, made int64) ([]Item, error) {
+func Due(items []Item, made checkpoint.Number) ([]Item, error) {
 	due := items[len(items):]
 	for i := len(items) - 1; i >= 0; i-- {
 		if i > 0 && items[i-1].Made >= items[i].Made {
