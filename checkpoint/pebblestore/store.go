@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
-
-	"taximeter/checkpoint"
 )
 
 // Store is the local state of one partition. One goroutine applies; reads may run beside
@@ -25,36 +23,35 @@ type Store struct {
 	hashes map[string]string
 }
 
-// Open makes a new store in dir, which must be absent or empty, or opens the one that
-// Restore has just put there.
-func Open(dir string, shared *Shared) (st *Store, err error) {
-	db, err := pebble.Open(dir, shared.options())
-	if err != nil {
-		return nil, fmt.Errorf("open state in %s: %w", dir, err)
-	}
-	defer func() {
+// Open makes a new store in dir, which must be absent or empty. What an earlier process
+// left there may be half-written: use Restore.
+func Open(dir string, shared *Shared) (*Store, error) {
+	opts := shared.options()
+	opts.ErrorIfExists = true
+	return open(dir, shared, opts, func(st *Store) error { return st.db.Set(formatKey, encodeFormat(), pebble.NoSync) })
+}
+
+// reopen opens the store that Fetch has just put into dir.
+func reopen(dir string, shared *Shared) (*Store, error) {
+	opts := shared.options()
+	opts.ErrorIfNotExists = true
+	return open(dir, shared, opts, func(st *Store) error {
+		format, _, err := st.Get(formatKey)
 		if err != nil {
-			err = errors.Join(err, db.Close())
+			return err
 		}
-	}()
-	st = &Store{dir: dir, shared: shared, db: db, hashes: make(map[string]string)}
-	format, found, err := st.Get(formatKey)
-	if err != nil {
-		return nil, err
-	}
-	if found {
-		return st, checkFormat(dir, format)
-	}
-	it, err := db.NewIter(nil)
+		return checkFormat(dir, format)
+	})
+}
+
+func open(dir string, shared *Shared, opts *pebble.Options, begin func(*Store) error) (*Store, error) {
+	db, err := pebble.Open(dir, opts)
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	if it.First() {
-		return nil, &checkpoint.CorruptError{Key: dir, Detail: "it has content and no format"}
-	}
-	if err := db.Set(formatKey, encodeFormat(), pebble.NoSync); err != nil {
-		return nil, fmt.Errorf("open state in %s: %w", dir, err)
+	st := &Store{dir: dir, shared: shared, db: db, hashes: make(map[string]string)}
+	if err := begin(st); err != nil {
+		return nil, errors.Join(fmt.Errorf("open state in %s: %w", dir, err), db.Close())
 	}
 	return st, nil
 }
