@@ -57,27 +57,27 @@ func (c *cursor) int() int32 {
 }
 
 func (c *cursor) longVarint(most int) int64 {
-	u := uint64(0)
+	u, s := uint64(0), c.s[c.i:]
 	for n := range most {
-		if c.i+n >= len(c.s) {
+		if n >= len(s) {
 			c.fail(fmt.Errorf("%w: inside an integer", ErrTruncated))
 			return 0
 		}
-		b := c.s[c.i+n]
+		b := s[n]
 		if n == 9 && b > 1 {
 			break
 		}
-		u |= uint64(b&0x7f) << (7 * n)
+		u |= uint64(b&0x7f) << (7 * n & 63)
 		if b < 0x80 {
 			c.i += n + 1
 			return int64(u>>1) ^ -int64(u&1)
 		}
 	}
+	bits := 64
 	if most == 5 {
-		c.fail(fmt.Errorf("%w: more than 32 bits", ErrVarint))
-	} else {
-		c.fail(fmt.Errorf("%w: more than 64 bits", ErrVarint))
+		bits = 32
 	}
+	c.fail(fmt.Errorf("%w: more than %d bits", ErrVarint, bits))
 	return 0
 }
 
@@ -114,8 +114,7 @@ func (c *cursor) double() float64 {
 	if len(b) < 8 {
 		return 0
 	}
-	return math.Float64frombits(uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56)
+	return math.Float64frombits(word(b))
 }
 
 // take hands out the next n bytes, n >= 0.
@@ -131,10 +130,13 @@ func (c *cursor) take(n int) string {
 
 // bytes reads a length and hands out as many bytes.
 func (c *cursor) bytes() string {
+	if n, head := shortLength(c.s, c.i); head > 0 {
+		c.i += head
+		return c.take(n)
+	}
 	n := c.long()
 	if uint64(n) > maxLength {
 		c.fail(fmt.Errorf("%w: %d bytes", ErrLength, n))
-		return ""
 	}
 	if c.err != nil {
 		return ""
@@ -142,12 +144,43 @@ func (c *cursor) bytes() string {
 	return c.take(int(n))
 }
 
+// shortLength reads the length at s[i:] if it takes one byte or two; head is that number,
+// else 0.
+func shortLength(s string, i int) (n, head int) {
+	if i < len(s) && s[i]&0x81 == 0 {
+		return int(s[i] >> 1), 1
+	}
+	if i+1 < len(s) && s[i]&0x81 == 0x80 && s[i+1] < 0x80 {
+		return int(s[i]&0x7f)>>1 | int(s[i+1])<<6, 2
+	}
+	return 0, 0
+}
+
 func (c *cursor) text() string {
 	s := c.bytes()
-	if !utf8.ValidString(s) {
+	if !validText(s) {
 		c.fail(ErrUTF8)
 	}
 	return s
+}
+
+// validText is utf8.ValidString, twice as fast on the short ASCII that ids are made of.
+func validText(s string) bool {
+	if len(s) < 8 {
+		return utf8.ValidString(s)
+	}
+	bits := word(s[len(s)-8:]) // overlaps the last whole word
+	for i := 0; i <= len(s)-8; i += 8 {
+		bits |= word(s[i : i+8])
+	}
+	return bits&0x8080808080808080 == 0 || utf8.ValidString(s)
+}
+
+// word is the first eight bytes, little-endian: one load.
+func word(b string) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
 // block reads the head of an array's or map's next block: its number of items, 0 after

@@ -43,6 +43,9 @@ type node struct {
 	symbols []string // enum
 	names   []string // record: field names, beside items
 	items   []*node  // record: its fields; union: its branches; array, map: the one of its values
+
+	other    *node // of a union of null and one type: that type
+	nullByte byte  // and the encoded index of null, 0 or 2
 }
 
 func (n *node) String() string {
@@ -135,6 +138,13 @@ func (b *builder) build(s avro.Schema) (*node, error) {
 			return nil, err
 		}
 		n.items = append(n.items, child)
+	}
+	if n.kind == kindUnion && len(n.items) == 2 {
+		if n.items[0].kind == kindNull {
+			n.other = n.items[1]
+		} else if n.items[1].kind == kindNull {
+			n.other, n.nullByte = n.items[0], 2
+		}
 	}
 	return n, nil
 }

@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,12 +30,15 @@ const (
 )
 
 // plan is a writer's record compiled for reading into a T.
-type plan[T any] struct{ steps []step[T] }
+type plan[T any] struct {
+	names []string // the writer's fields, in its order
+	types []*node
+	steps []step[T] // those kept
+}
 
-// step reads or skips one field, in the writer's order.
+// step reads one field; those between it and the step before are skipped.
 type step[T any] struct {
-	name   string
-	node   *node
+	at     int // of the writer's fields
 	src    source
 	need   need
 	set    func(*T, value)
@@ -46,37 +51,31 @@ func compile[T any](n *node, contract []field[T]) (*plan[T], error) {
 	if n.kind != kindRecord {
 		return nil, fmt.Errorf("top level is %s, not a record", n)
 	}
-	p := &plan[T]{steps: make([]step[T], len(n.names))}
-	at := map[string]int{}
-	for i, name := range n.names {
-		p.steps[i] = step[T]{name: name, node: n.items[i]}
-		at[name] = i
-	}
+	p := &plan[T]{names: n.names, types: n.items}
 	var faults []string
 	for _, f := range contract {
-		i, ok := at[f.name]
-		if !ok {
+		at := slices.Index(n.names, f.name)
+		if at < 0 {
 			if f.need != optional {
 				faults = append(faults, fmt.Sprintf("field %s is missing", f.name))
 			}
 			continue
 		}
-		if err := p.steps[i].bind(f); err != nil {
+		s := step[T]{at: at, need: f.need, set: f.set}
+		if err := s.bind(n.items[at], f); err != nil {
 			faults = append(faults, fmt.Sprintf("field %s: %s", f.name, err))
 		}
+		p.steps = append(p.steps, s)
 	}
 	if faults != nil {
-		return nil, fmt.Errorf("%s", strings.Join(faults, "; "))
+		return nil, errors.New(strings.Join(faults, "; "))
 	}
+	slices.SortFunc(p.steps, func(a, b step[T]) int { return a.at - b.at })
 	return p, nil
 }
 
-func (s *step[T]) bind(f field[T]) (err error) {
-	if s.src, err = resolve(s.node, f.want); err != nil {
-		return err
-	}
-	s.set, s.need = f.set, f.need
-	if f.open != nil {
+func (s *step[T]) bind(n *node, f field[T]) (err error) {
+	if s.src, err = resolve(n, f.want); err == nil && f.open != nil {
 		s.nested, err = f.open(s.src.span())
 	}
 	return err
@@ -85,27 +84,33 @@ func (s *step[T]) bind(f field[T]) (err error) {
 // run reads one encoded record, all of s, into a zero t. Strings in t alias s.
 func (p *plan[T]) run(s string, t *T) error {
 	c := cursor{s: s}
+	next, start := 0, 0
 	for i := range p.steps {
 		st := &p.steps[i]
-		start := c.i
+		if next, start = c.skipAll(p.types, next, st.at); c.err != nil {
+			break
+		}
+		v := c.value(&st.src)
 		switch {
+		case c.err != nil:
+		case v.null && st.need == always:
+			c.err = ErrNull
+		case v.null:
 		case st.set != nil:
-			if v := c.value(&st.src); c.err != nil {
-			} else if !v.null {
-				st.set(t, v)
-			} else if st.need == always {
-				c.fail(ErrNull)
-			}
-		case st.nested != nil:
-			if v := c.value(&st.src); c.err == nil && !v.null {
-				c.err = st.nested(t, v.text)
-			}
+			st.set(t, v)
 		default:
-			c.skip(st.node, 0)
+			c.err = st.nested(t, v.text)
 		}
 		if c.err != nil {
-			return fmt.Errorf("field %s at byte %d: %w", st.name, start, c.err)
+			break
 		}
+		next++
+	}
+	if c.err == nil {
+		next, start = c.skipAll(p.types, next, len(p.types))
+	}
+	if c.err != nil {
+		return fmt.Errorf("field %s at byte %d: %w", p.names[next], start, c.err)
 	}
 	if c.left() != 0 {
 		return fmt.Errorf("%w: %d", ErrTrailing, c.left())

@@ -32,6 +32,58 @@ func (c *cursor) skip(n *node, depth int) {
 	}
 }
 
+// skipAll skips values of types[from:to]. It gives the index of the first not skipped, to
+// unless there was a fault, and where that one begins.
+//
+// The short forms of the frequent types are taken in place; whatever is not of such a
+// form goes to skip, which judges it.
+func (c *cursor) skipAll(types []*node, from, to int) (next, start int) {
+	s, i := c.s, c.i
+	for ; from < to; from++ {
+		start, n := i, types[from]
+		if n.other != nil && i < len(s) {
+			if s[i] == n.nullByte {
+				i++
+				continue
+			}
+			if s[i] == n.nullByte^2 {
+				i++
+				n = n.other
+			}
+		}
+		switch n.kind {
+		case kindString:
+			length, head := shortLength(s, i)
+			if end := i + head + length; head > 0 && end <= len(s) && validText(s[i+head:end]) {
+				i = end
+				continue
+			}
+		case kindDouble:
+			if len(s)-i >= 8 {
+				i += 8
+				continue
+			}
+		case kindFloat:
+			if len(s)-i >= 4 {
+				i += 4
+				continue
+			}
+		case kindInt, kindLong:
+			if i < len(s) && s[i] < 0x80 {
+				i++
+				continue
+			}
+		}
+		c.i = i
+		if c.skip(n, 0); c.err != nil {
+			return from, start
+		}
+		i = c.i
+	}
+	c.i = i
+	return to, i
+}
+
 func (c *cursor) skipNested(n *node, depth int) {
 	if c.tooDeep(depth) {
 		return
