@@ -93,7 +93,7 @@ var ruleFields = []catalogueField[schemas.Rule]{
 		check: func(r *schemas.Rule) string { return emptyList(r.Regions) }},
 	{name: "categorias", optional: true, read: into(func(r *schemas.Rule) *[]string { return &r.Categories }, parseTexts),
 		check: func(r *schemas.Rule) string { return emptyList(r.Categories) }},
-	{name: "parametros", read: into(func(r *schemas.Rule) *map[string]string { return &r.Params }, parseTextMap)},
+	{name: "parametros", optional: true, read: into(func(r *schemas.Rule) *map[string]string { return &r.Params }, parseTextMap)},
 }
 
 func price(name string, of func(*schemas.Tariff) *schemas.Micros) catalogueField[schemas.Tariff] {

@@ -67,13 +67,13 @@ func TestReadCatalogues(t *testing.T) {
 		t.Error(key)
 	}
 
-	rules, err := ReadRules("regras.json", strings.NewReader("["+rule()+","+rule("versao", "3", "regioes", "null")+"]"))
+	rules, err := ReadRules("regras.json", strings.NewReader("["+rule()+","+rule("versao", "3", "regioes", "null", "parametros", "")+"]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantRule := schemas.Rule{RuleID: "parada", Version: 2, Kind: "parada", Active: true, ValidFrom: 1735700400000,
 		Regions: []string{"sp", "rj"}, Params: map[string]string{"raioM": "50"}}
-	if len(rules) != 2 || !reflect.DeepEqual(rules[0], wantRule) || rules[1].Regions != nil || RuleKey(&rules[1]) != "parada/3" {
+	if len(rules) != 2 || !reflect.DeepEqual(rules[0], wantRule) || rules[1].Regions != nil || rules[1].Params != nil || RuleKey(&rules[1]) != "parada/3" {
 		t.Errorf("%+v", rules)
 	}
 
