@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taximeter/cmd/internal/crash"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitError = 1 // the work could not be done
+	exitUsage = 2 // the command was not understood
+)
+
+// run is the whole program but for the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	ran, err := execute(ctx, root)
+	return report(ctx, ran, err, stderr)
+}
+
+func execute(ctx context.Context, root *cobra.Command) (ran *cobra.Command, err error) {
+	defer crash.Catch(&err)
+	return root.ExecuteContextC(ctx)
+}
+
+func newRoot() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:   "taximeter",
+		Short: "Meter and bill ride-hailing trips exactly, from Kafka",
+		Example: `  taximeter convert porto porto_points.csv.gz -o porto.jsonl.gz
+  taximeter simulate --events porto.jsonl.gz --tariffs tarifas.json --out results
+  taximeter trip show t-4711`,
+	}, newSimulate(), newConvert(), newProduce(), newConsume(), newTrip(), newVersion())
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	return root
+}
+
+// group is a command that only holds others.
+func group(c *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	c.AddCommand(commands...)
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		err := fmt.Errorf("there is no %q in %s", args[0], c.CommandPath())
+		c.SuggestionsMinimumDistance = 2
+		if close := c.SuggestionsFor(args[0]); len(close) > 0 {
+			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(close, " or "))
+		}
+		return usage(err)
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	return c
+}
+
+// usageError is a command that was not understood.
+type usageError struct{ error }
+
+func usage(err error) error { return usageError{err} }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// arguments checks how many arguments a command got; most -1 = any number.
+func arguments(what string, least, most int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(fmt.Errorf("%s is missing", what))
+		case most >= 0 && len(args) > most:
+			return usage(fmt.Errorf("%q is too much: want only %s", args[most], what))
+		}
+		return nil
+	}
+}
+
+// report tells a person what went wrong, and what to do about it, and gives the exit code.
+func report(ctx context.Context, ran *cobra.Command, err error, stderr io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(stderr, "taximeter: interrupted")
+		return exitError
+	}
+	fmt.Fprintf(stderr, "taximeter: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	if bug, ok := errors.AsType[*crash.Error](err); ok {
+		if path, err := bug.Save(""); err == nil {
+			fmt.Fprintf(stderr, "Please report it with the file %s and what `taximeter version` prints.\n", path)
+		}
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		if ran != nil {
+			fmt.Fprintf(stderr, "See: %s --help\n", ran.CommandPath())
+		}
+		return exitUsage
+	}
+	return exitError
+}
