@@ -31,6 +31,7 @@ type Catalogue struct {
 func (c Catalogue) Follow(ctx context.Context) error {
 	client, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.Seeds...),
+		kgo.DisableClientMetrics(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // the last record may be a transaction's marker
 		kgo.FetchMaxWait(fetchMaxWait),

@@ -95,6 +95,7 @@ func (o Options) withDefaults() Options {
 func (o Options) client() (*kgo.Client, error) {
 	return kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(o.Seeds...),
+		kgo.DisableClientMetrics(), // a push at every close
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // their offsets are counted
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),

@@ -1,0 +1,92 @@
+package kafkaout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/sinks"
+)
+
+// errDiscarded is what a client answers that has failed before.
+var errDiscarded = errors.New("this client has failed before: open a new one")
+
+// fenced is a client that holds a transactional id. It is used by one goroutine.
+//
+// Invariant: failed is set by the first error, and from then on nothing is sent. After an
+// unclear commit the client library answers an abort with success though the data was
+// committed, so there is no way back but a new client and reading the marker.
+type fenced struct {
+	client  *kgo.Client
+	id      string
+	timeout time.Duration // of one transaction
+	failed  bool
+	close   func() // once
+}
+
+// open takes the transactional id: the broker fences its former holder and ends what that
+// had begun, before this returns.
+func (o Options) open(ctx context.Context, id string, timeout time.Duration, partitioner kgo.Partitioner) (*fenced, error) {
+	client, err := kgo.NewClient(o.clientOpts(
+		kgo.TransactionalID(id),
+		kgo.TransactionTimeout(timeout+brokerGrace),
+		kgo.RecordPartitioner(partitioner),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerBatchMaxBytes(maxBatchBytes),
+		kgo.ProducerLinger(0),
+	)...)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", id, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if _, _, err := client.ProducerID(ctx); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("open %s: %w", id, told(err))
+	}
+	return &fenced{client: client, id: id, timeout: timeout, close: sync.OnceFunc(client.Close)}, nil
+}
+
+// Close lets go of the connection; it does not end a transaction.
+func (f *fenced) Close() { f.close() }
+
+// transaction sends the records, in order, all or none.
+func (f *fenced) transaction(ctx context.Context, records []*kgo.Record) error {
+	if f.failed {
+		return fmt.Errorf("%s: %w", f.id, errDiscarded)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	f.failed = true
+	// Records in flight to a broker that does not answer heed no context, only the end of
+	// their client.
+	stop := context.AfterFunc(ctx, f.close)
+	defer stop()
+	if err := f.client.BeginTransaction(); err != nil {
+		return fmt.Errorf("%s: begin: %w", f.id, told(err))
+	}
+	if err := f.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return fmt.Errorf("%s: send %d records: %w", f.id, len(records), told(err))
+	}
+	if err := f.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
+		return fmt.Errorf("%s: commit, outcome unknown: %w", f.id, told(err))
+	}
+	f.failed = false
+	return nil
+}
+
+// told marks the errors by which a revoked holder of a transactional id learns so. The
+// broker answers the same after it has timed a transaction out itself.
+func told(err error) error {
+	for _, fence := range []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidTxnState} {
+		if errors.Is(err, fence) {
+			return fmt.Errorf("%w: %w", sinks.ErrFenced, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package kafkaout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/schemas"
+)
+
+// SchemaIDs are the registry's ids of the contracts that are written.
+type SchemaIDs struct {
+	Payment int // EventoPagamento, in which bills go out
+	Window  int // AgregadoJanela
+	Alert   int // Alerta
+}
+
+// Options of the output. Seeds, Namespace and Schemas are required.
+type Options struct {
+	Seeds     []string  // broker addresses
+	Client    []kgo.Opt // how to reach them: TLS, SASL, dialer, logger
+	Namespace string    // in transactional ids, markers and headers
+	Schemas   SchemaIDs
+
+	// PublishTimeout bounds one outbox (default 20 s). While it is open, its transaction
+	// hides all later records of the partition from readers.
+	PublishTimeout time.Duration
+	// AlertTimeout bounds one transaction of alerts (default 5 s).
+	AlertTimeout time.Duration
+}
+
+const (
+	defaultPublishTimeout = 20 * time.Second
+	defaultAlertTimeout   = 5 * time.Second
+	// brokerGrace is what the broker waits longer than we do before it aborts.
+	brokerGrace = 2 * time.Second
+	// readTimeout bounds reading a marker partition back. Another namespace's open
+	// transaction may hold it up.
+	readTimeout = 30 * time.Second
+)
+
+// Kafka is the output side of one node.
+type Kafka struct {
+	o      Options
+	client *kgo.Client // for questions; never produces
+	admin  *kadm.Client
+}
+
+// New does not connect.
+func New(o Options) (*Kafka, error) {
+	if o.PublishTimeout == 0 {
+		o.PublishTimeout = defaultPublishTimeout
+	}
+	if o.AlertTimeout == 0 {
+		o.AlertTimeout = defaultAlertTimeout
+	}
+	client, err := kgo.NewClient(o.clientOpts()...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka output: %w", err)
+	}
+	return &Kafka{o: o, client: client, admin: kadm.NewClient(client)}, nil
+}
+
+// Close ends the node's own connection; what Open returned is closed by its holder.
+func (k *Kafka) Close() { k.client.Close() }
+
+func (o Options) clientOpts(more ...kgo.Opt) []kgo.Opt {
+	return append(append([]kgo.Opt{kgo.SeedBrokers(o.Seeds...), kgo.DisableClientMetrics()}, o.Client...), more...)
+}
+
+// Voice is all that one run of a partition sends with: see Publisher and Alerts.
+type Voice struct {
+	*Publisher
+	*Alerts
+}
+
+// Open fences all earlier voices of the partition. Before using it, re-read the chain.
+func (k *Kafka) Open(ctx context.Context, p schemas.Partition) (*Voice, error) {
+	publisher, err := k.OpenPublisher(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	alerts, err := k.OpenAlerts(ctx, p)
+	if err != nil {
+		publisher.Close()
+		return nil, err
+	}
+	return &Voice{publisher, alerts}, nil
+}
+
+// Close ends both. A transaction under way stays open until the next Open of the
+// partition or the broker aborts it.
+func (v *Voice) Close() {
+	v.Publisher.Close()
+	v.Alerts.Close()
+}
+
+// CommitOffsets writes consumer group offsets for the eyes of lag tools. Nothing reads
+// them back: an error is worth a warning and no more.
+func (k *Kafka) CommitOffsets(ctx context.Context, group string, p schemas.Partition, next [schemas.NumInputs]schemas.Offset) error {
+	offsets := kadm.Offsets{}
+	for topic, at := range next {
+		offsets.Add(kadm.Offset{Topic: schemas.Topic(topic).String(), Partition: int32(p), At: int64(at), LeaderEpoch: -1})
+	}
+	if err := k.admin.CommitAllOffsets(ctx, group, offsets); err != nil {
+		return fmt.Errorf("show offsets of partition %d as group %s: %w", p, group, err)
+	}
+	return nil
+}

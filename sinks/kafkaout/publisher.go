@@ -1,0 +1,63 @@
+package kafkaout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/checkpoint"
+	"taximeter/schemas"
+)
+
+// Publisher sends the outboxes of one partition, each with its marker.
+type Publisher struct {
+	k *Kafka
+	p schemas.Partition
+	*fenced
+}
+
+// marker is the value of the record that says what is public of a partition. Its key is
+// the namespace.
+type marker struct {
+	Made checkpoint.Number `json:"made"`
+}
+
+// OpenPublisher fences all earlier publishers of the partition.
+func (k *Kafka) OpenPublisher(ctx context.Context, p schemas.Partition) (*Publisher, error) {
+	f, err := k.o.open(ctx, fmt.Sprintf("taximeter-%s-%d", k.o.Namespace, p), k.o.PublishTimeout, kgo.ManualPartitioner())
+	if err != nil {
+		return nil, err
+	}
+	return &Publisher{k, p, f}, nil
+}
+
+// Marker is the newest manifest number whose outbox is public; 0 = none. Its answer holds
+// only after opening: before, an earlier publisher's transaction may still land.
+func (p *Publisher) Marker(ctx context.Context) (made checkpoint.Number, err error) {
+	_, err = p.k.readBack(ctx, schemas.TopicCommits, p.p, 0, func(value []byte) error {
+		var m marker
+		if err := json.Unmarshal(value, &m); err != nil {
+			return err
+		}
+		made = m.Made
+		return nil
+	})
+	return made, err
+}
+
+// Publish sends an outbox and its marker in one transaction. After an error it is unknown
+// whether it is public: open anew and ask for the Marker.
+func (p *Publisher) Publish(ctx context.Context, made checkpoint.Number, o schemas.Outbox) error {
+	records, err := p.k.o.records(p.p, made, &o)
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(marker{made})
+	if err != nil {
+		return fmt.Errorf("marker %d: %w", made, err)
+	}
+	records = append(records, &kgo.Record{Topic: schemas.TopicCommits, Partition: int32(p.p), Key: []byte(p.k.o.Namespace), Value: value})
+	return p.transaction(ctx, records)
+}

@@ -1,0 +1,73 @@
+package kafkaout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/schemas"
+)
+
+// readBack gives each the committed values of our namespace in a marker partition, from an
+// offset to its end as of now, and returns that end.
+//
+// It reads to the high watermark and not to the last stable offset: another namespace's
+// open transaction holds the latter back, and our newest marker may lie behind it.
+func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(value []byte) error) (schemas.Offset, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	start, err := one(topic, p)(k.admin.ListStartOffsets(ctx, topic))
+	if err != nil {
+		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
+	}
+	end, err := one(topic, p)(k.admin.ListEndOffsets(ctx, topic))
+	if err != nil {
+		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
+	}
+	next := max(int64(from), start)
+	if next >= end {
+		return schemas.Offset(next), nil
+	}
+	client, err := kgo.NewClient(k.o.clientOpts(
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {int32(p): kgo.NewOffset().At(next)}}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), // the last record is a transaction's
+	)...)
+	if err != nil {
+		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
+	}
+	defer client.Close()
+	for next < end {
+		fetches := client.PollFetches(ctx)
+		for _, fault := range fetches.Errors() {
+			return 0, fmt.Errorf("read %s/%d back, at %d of %d: %w", topic, p, next, end, fault.Err)
+		}
+		for records := fetches.RecordIter(); !records.Done(); {
+			r := records.Next()
+			next = r.Offset + 1
+			if r.Attrs.IsControl() || string(r.Key) != k.o.Namespace {
+				continue
+			}
+			if err := each(r.Value); err != nil {
+				return 0, fmt.Errorf("%s/%d offset %d is not ours to read: %w", topic, p, r.Offset, err)
+			}
+		}
+	}
+	return schemas.Offset(next), nil
+}
+
+// one picks the offset of a single partition.
+func one(topic string, p schemas.Partition) func(kadm.ListedOffsets, error) (int64, error) {
+	return func(listed kadm.ListedOffsets, err error) (int64, error) {
+		if err != nil {
+			return 0, err
+		}
+		o, ok := listed.Lookup(topic, int32(p))
+		if !ok {
+			return 0, fmt.Errorf("there is no such partition")
+		}
+		return o.Offset, o.Err
+	}
+}
