@@ -61,14 +61,19 @@ var walls = []wall{
 	{"github.com/ClickHouse", []string{"sinks/analytics"}, "databases are reached from the sink that owns their tables"},
 	{"modernc.org/sqlite", []string{"sinks/analytics", "sinks/iceberg"}, "databases are reached from the sink that owns their tables"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "the command line is the outermost shell"},
-	{"pgregory.net/rapid", nil, "test library"},
-	{"github.com/cockroachdb/datadriven", nil, "test library"},
-	{"testing", []string{"internal/shared"}, "test library"},
-	{module + "/internal/shared", nil, "the reference recordings are for tests; the product ships without them"},
 	{module + "/cmd", []string{"cmd"}, "nothing may depend on a command"},
 }
 
 const module = "taximeter"
+
+// testLibraries may be imported by tests and by what only tests import.
+var testLibraries = []string{"testing", "pgregory.net/rapid", "github.com/cockroachdb/datadriven"}
+
+// forTests reports whether only tests import a folder of ours: the acceptance suites that
+// several adapters pass, named like httptest, and the finder of the reference recordings.
+func forTests(dir string) bool {
+	return dir == "internal/shared" || strings.HasSuffix(dir, "test")
+}
 
 func TestWallsStand(t *testing.T) {
 	seen := map[string]bool{}
@@ -119,6 +124,11 @@ func faults(dir string, fset *token.FileSet, file *ast.File) (found []string) {
 				complain(spec, "imports "+imported, w.why)
 			}
 		}
+		ours, isOurs := strings.CutPrefix(imported, module+"/")
+		library := slices.ContainsFunc(testLibraries, func(l string) bool { return within(imported, l) })
+		if !forTests(dir) && (library || isOurs && forTests(ours)) {
+			complain(spec, "imports "+imported, "it is for tests, and the product ships without it")
+		}
 		if !isPure {
 			continue
 		}
@@ -127,7 +137,6 @@ func faults(dir string, fset *token.FileSet, file *ast.File) (found []string) {
 				complain(spec, "is pure and imports "+imported, w.why)
 			}
 		}
-		ours, isOurs := strings.CutPrefix(imported, module+"/")
 		switch {
 		case isOurs && !slices.Contains(pure, ours):
 			complain(spec, "is pure and imports "+imported, "an adapter brings its third parties and the world along")
@@ -177,6 +186,8 @@ func TestWallsNoticeABreach(t *testing.T) {
 		{"cluster/gossip", `import "github.com/twmb/franz-go/pkg/kgo"`, 1},
 		{"checkpoint", `import "github.com/cockroachdb/pebble/v2"`, 2},
 		{"checkpoint/objectstore", `import "taximeter/internal/shared"`, 1},
+		{"checkpoint/storetest", `import ("testing"; "taximeter/internal/shared")`, 0},
+		{"checkpoint/pebblestore", `import "taximeter/checkpoint/storetest"`, 1},
 		{"cluster/node", `import "taximeter/cmd/internal/city"`, 1},
 	} {
 		fset := token.NewFileSet()
