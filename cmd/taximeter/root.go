@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"taximeter/cmd/internal/crash"
 )
@@ -44,7 +45,7 @@ func newRoot() *cobra.Command {
 	}, newSimulate(), newConvert(), newProduce(), newConsume(), newTrip(), newVersion())
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(badFlag(err)) })
 	return root
 }
 
@@ -72,6 +73,19 @@ type usageError struct{ error }
 func usage(err error) error { return usageError{err} }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// flagTypes are the words for what a flag's value must be.
+var flagTypes = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false"}
+
+// badFlag says what a flag wants, instead of which function could not read it.
+func badFlag(err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if want := flagTypes[bad.GetFlag().Value.Type()]; want != "" {
+			return fmt.Errorf("--%s %q; write %s", bad.GetFlag().Name, bad.GetValue(), want)
+		}
+	}
+	return err
+}
 
 // arguments checks how many arguments a command got; most -1 = any number.
 func arguments(what string, least, most int) cobra.PositionalArgs {

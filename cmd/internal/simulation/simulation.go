@@ -29,7 +29,7 @@ type Options struct {
 func (o *Options) Validate() error {
 	var faults []error
 	if len(o.Events) == 0 {
-		faults = append(faults, errors.New("no event files; name at least one"))
+		faults = append(faults, errors.New("no event files; give --events FILE"))
 	}
 	if o.Partitions < 1 || o.Partitions > maxPartitions {
 		faults = append(faults, fmt.Errorf("%d partitions; give a number from 1 to %d", o.Partitions, maxPartitions))

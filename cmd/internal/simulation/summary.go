@@ -126,7 +126,7 @@ func (s *simulation) verdicts() map[string]any {
 // Print tells the summary to a person.
 func (s Summary) Print(w io.Writer) {
 	row := func(label, figure, more string) {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-26s %15s  %s", label, figure, more), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-32s %12s  %s", label, figure, more), " "))
 	}
 	took := time.Duration(s.Seconds * float64(time.Second))
 	row("records", ui.Count(s.Records), fmt.Sprintf("in %s, %s", ui.Elapsed(took), ui.Rate(s.Records, took)))
