@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -130,17 +129,6 @@ func (w *world) read(topic string, p int32) []*kgo.Record {
 	return all
 }
 
-func (w *world) end(topic string) int64 {
-	w.Helper()
-	ends, err := w.kafka.admin.ListEndOffsets(w.ctx(), topic)
-	if err != nil {
-		w.Fatal(err)
-	}
-	var sum int64
-	ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
-	return sum
-}
-
 func bill(trip string, version int) schemas.Bill {
 	id := schemas.TripID(trip)
 	return schemas.Bill{TripID: id, EventID: schemas.BillEventID(id, version), Version: version, Amount: 1234, Currency: "BRL", TariffID: "t",
@@ -213,8 +201,7 @@ func (c *crasher) due(request []byte) bool {
 
 type crashConn struct {
 	net.Conn
-	c    *crasher
-	last bool // the answer to come is swallowed
+	c *crasher
 }
 
 func (c *crashConn) Write(request []byte) (int, error) {
