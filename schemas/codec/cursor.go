@@ -184,13 +184,13 @@ func word(b string) uint64 {
 }
 
 // block reads the head of an array's or map's next block: its number of items, 0 after
-// the last, and the offset where it must end, or -1 where the writer did not say. No
-// more items are promised than the bytes left can hold, at least min bytes each.
-func (c *cursor) block(min int) (count, end int) {
+// the last, and the offset where it must end, or -1 where the writer did not say. The
+// number is only a promise: allocate by items read.
+func (c *cursor) block() (count, end int) {
 	n := c.long()
 	end = -1
-	if n < 0 && n >= -maxLength {
-		n = -n
+	if n < 0 {
+		n = -n // the least integer stays negative and is refused below
 		size := c.long()
 		if uint64(size) > maxLength {
 			c.fail(fmt.Errorf("%w: block of %d bytes", ErrLength, size))
@@ -201,8 +201,6 @@ func (c *cursor) block(min int) (count, end int) {
 	}
 	if uint64(n) > maxLength {
 		c.fail(fmt.Errorf("%w: block of %d items", ErrLength, n))
-	} else if n*int64(min) > int64(c.left()) {
-		c.fail(fmt.Errorf("%w: block of %d items, %d bytes left", ErrTruncated, n, c.left()))
 	}
 	if c.err != nil {
 		return 0, -1

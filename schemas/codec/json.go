@@ -109,7 +109,7 @@ func (c *cursor) appendNested(b []byte, n *node, depth int) []byte {
 	}
 	b = append(b, open)
 	for written := 0; ; {
-		count, end := c.block(n.itemMin())
+		count, end := c.block()
 		if count == 0 {
 			return append(b, shut)
 		}

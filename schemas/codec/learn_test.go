@@ -107,6 +107,26 @@ func TestEnumSymbolsAreMatchedByName(t *testing.T) {
 	}
 }
 
+// A union of two records that would both do is read by the first: the plan of one must
+// not be laid on the bytes of the other.
+func TestUnionOfRecordsIsReadByTheFirst(t *testing.T) {
+	d := NewDecoder()
+	schema := `{"type":"record","name":"R","fields":[{"name":"eventId","type":"string"},{"name":"tripId","type":"string"},{"name":"ocorridoEm","type":"long"},
+		{"name":"tipo","type":{"type":"enum","name":"E","symbols":["MATCH"]}},{"name":"rotaPrevista","type":{"type":"array","items":[
+		{"type":"record","name":"A","fields":[{"name":"latitude","type":"int"},{"name":"longitude","type":"int"}]},
+		{"type":"record","name":"B","fields":[{"name":"longitude","type":"int"},{"name":"latitude","type":"int"}]}]}}]}`
+	if err := d.Learn(schemas.Rides, 1, schema); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]error{"\x02\x00\x02\x04\x00": nil, "\x02\x02\x02\x04\x00": ErrBranch} {
+		var ev schemas.Event
+		err := d.Decode(schemas.Rides, append(appendFrame(nil, 1), "\x02e\x02t\x02\x00"+body...), &ev)
+		if !errors.Is(err, want) || err == nil && (want != nil || ev.Ride.Route[0].Lon != 2) {
+			t.Errorf("%x: %+v, %v", body, ev.Ride.Route, err)
+		}
+	}
+}
+
 // Decode goes on without a lock while others learn.
 func TestLearnBesideDecode(t *testing.T) {
 	d := NewDecoder()

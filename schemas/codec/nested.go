@@ -82,7 +82,7 @@ func openTextMap[T any](set func(*T, map[string]string)) func(*node) (func(*T, s
 // each calls got with every item of an array or value of a map of type n.
 func (c *cursor) each(n *node, item *source, got func(key string, v value)) {
 	for {
-		count, end := c.block(n.itemMin())
+		count, end := c.block()
 		if count == 0 {
 			return
 		}

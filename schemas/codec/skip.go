@@ -102,7 +102,7 @@ func (c *cursor) skipNested(n *node, depth int) {
 	case kindArray, kindMap:
 		item := n.items[0]
 		for {
-			count, end := c.block(n.itemMin())
+			count, end := c.block()
 			if count == 0 {
 				return
 			}
@@ -119,14 +119,6 @@ func (c *cursor) skipNested(n *node, depth int) {
 			c.closeBlock(end)
 		}
 	}
-}
-
-// itemMin is the fewest bytes of an item of an array or an entry of a map.
-func (n *node) itemMin() int {
-	if n.kind == kindMap {
-		return 1 + n.items[0].min
-	}
-	return n.items[0].min
 }
 
 func (c *cursor) tooDeep(depth int) bool {
