@@ -56,9 +56,12 @@ func (a *Alerts) AlertsSince(ctx context.Context, from schemas.Offset) (ids []st
 }
 
 // SendAlerts sends alerts and their ids in one transaction, and gives the position of the
-// log after them. After an error it is unknown whether they were sent: open anew and read
+// log after them; 0 when there is nothing to send. After an error it is unknown whether they were sent: open anew and read
 // AlertsSince.
 func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next schemas.Offset, err error) {
+	if len(alerts) == 0 {
+		return 0, nil
+	}
 	var records []*kgo.Record
 	ids := make([]string, len(alerts))
 	for i := range alerts {

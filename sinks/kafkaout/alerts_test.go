@@ -39,6 +39,9 @@ func TestAlertsAreReadBackFromTheirOwnLog(t *testing.T) {
 	if ids, next := since(v, 0); len(ids) != 0 || next != 0 {
 		t.Errorf("%v to %d before anything", ids, next)
 	}
+	if next := send(v); next != 0 {
+		t.Errorf("nothing was sent, to %d", next)
+	}
 	send(v, "a", "b")
 	position := send(v, "c")
 	send(v, "d")

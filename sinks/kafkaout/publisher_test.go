@@ -147,7 +147,7 @@ func TestAZombieIsFencedAndLeavesNothing(t *testing.T) {
 	if _, err := zombie.SendAlerts(w.ctx(), []schemas.Alert{{AlertID: "a"}}); !errors.Is(err, sinks.ErrFenced) {
 		t.Errorf("the zombie's alert: %v", err)
 	}
-	if _, err := zombie.SendAlerts(w.ctx(), nil); !errors.Is(err, errDiscarded) {
+	if _, err := zombie.SendAlerts(w.ctx(), []schemas.Alert{{AlertID: "a"}}); !errors.Is(err, errDiscarded) {
 		t.Errorf("a failed client is used again: %v", err)
 	}
 	for _, r := range w.committed(schemas.TopicPayments) {
