@@ -6,7 +6,6 @@ SHELL := /bin/bash
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/taximeter
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
 .PHONY: help dev test integration bench lint
@@ -23,7 +22,7 @@ test: ## tests that need nothing but Go
 
 integration: ## tests against Kafka, S3 and PostgreSQL; installs them into the user's cache
 	.ci/install
-	PATH="$(CACHE)/bin:$$PATH" TAXIMETER_KAFKA_LIBS="$(CACHE)/kafka-4.4.0" go test -race -tags integration -timeout 30m ./...
+	.ci/with-servers go test -race -tags integration -timeout 30m ./...
 
 bench: ## benchmarks, each for a second
 	go test -run '^$$' -bench . -benchmem ./...
