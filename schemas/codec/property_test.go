@@ -69,7 +69,7 @@ func expect(topic schemas.Topic, writer avroType, rec map[string]any) (schemas.E
 	if topic == schemas.Telemetry {
 		ev.Kind = schemas.Position
 	}
-	lat, lon := false, false
+	lat, lon, nullPoint := false, false, false
 	for _, f := range writer.schema.(map[string]any)["fields"].([]any) {
 		name, typ := f.(map[string]any)["name"].(string), f.(map[string]any)["type"]
 		v, union := rec[name], false
@@ -101,7 +101,11 @@ func expect(topic schemas.Topic, writer avroType, rec map[string]any) (schemas.E
 			"rotaPrevista": func() {
 				ev.Ride.Route, ev.Has = []schemas.LatLon{}, ev.Has|schemas.HasRoute
 				for _, p := range v.([]any) {
-					m := p.(map[string]any)
+					m, ok := p.(map[string]any)
+					if !ok || m["latitude"] == nil || m["longitude"] == nil {
+						nullPoint = true
+						return
+					}
 					ev.Ride.Route = append(ev.Ride.Route, schemas.LatLon{Lat: asReal(m["latitude"]), Lon: asReal(m["longitude"])})
 				}
 			},
@@ -119,6 +123,9 @@ func expect(topic schemas.Topic, writer avroType, rec map[string]any) (schemas.E
 			return schemas.Event{Topic: topic}, ErrBranch
 		}
 		read()
+		if nullPoint {
+			return schemas.Event{Topic: topic}, ErrNull
+		}
 		fits := true
 		switch name {
 		case "multiplicador":
