@@ -223,16 +223,15 @@ func (p *Partition) check(r *schemas.Record) schemas.Verdict {
 
 // slot finds the event's trip in memory, in the store, or makes it; nil when the trip is
 // unknown and the event too old to be sure that it is new.
+//
+// A trip that expired is unknown from that instant on, not from the seal that removes its
+// rows: when seals fall must not change a verdict.
 func (p *Partition) slot(e *schemas.Event) (*Slot, error) {
-	if s := p.trips[e.TripID]; s != nil {
-		return s, nil
-	}
-	s, err := p.load(e.TripID)
+	s, err := p.find(e.TripID)
 	if s != nil || err != nil {
 		return s, err
 	}
-	h := p.settings.Trip.Horizon
-	old := h > 0 && e.At <= p.clock.watermark.Add(-h)
+	old := p.settings.Trip.Beyond(e.At, p.clock.watermark)
 	if old && e.Topic != schemas.Payments {
 		return nil, nil
 	}
@@ -240,7 +239,24 @@ func (p *Partition) slot(e *schemas.Event) (*Slot, error) {
 	if old {
 		t.MarkNoSummary()
 	}
-	return p.admit(t, schemas.EndOfTime), nil
+	stored := schemas.EndOfTime
+	if expired := p.trips[e.TripID]; expired != nil {
+		stored = expired.stored // its rows, not yet removed, become the new trip's
+		p.forget(expired)
+	}
+	return p.admit(t, stored), nil
+}
+
+// find gives a trip in memory or in the store; nil when it is unknown or expired.
+func (p *Partition) find(id schemas.TripID) (*Slot, error) {
+	s := p.trips[id]
+	if s == nil {
+		return p.load(id)
+	}
+	if s.Trip.Expired() {
+		return nil, nil
+	}
+	return s, nil
 }
 
 func (p *Partition) admit(t *trip.State, stored schemas.Millis) *Slot {
@@ -418,6 +434,7 @@ func (p *Partition) View(id schemas.TripID) (trip.View, bool, error) {
 	if s == nil {
 		return trip.View{}, false, err
 	}
+	p.env.Watermark = p.clock.watermark
 	return s.Trip.View(&p.env), true, nil
 }
 
@@ -427,13 +444,6 @@ func (p *Partition) Explain(id schemas.TripID) (trip.Explanation, bool, error) {
 	if s == nil {
 		return trip.Explanation{}, false, err
 	}
-	return s.Trip.Explain(&p.env), true, nil
-}
-
-func (p *Partition) find(id schemas.TripID) (*Slot, error) {
 	p.env.Watermark = p.clock.watermark
-	if s := p.trips[id]; s != nil {
-		return s, nil
-	}
-	return p.load(id)
+	return s.Trip.Explain(&p.env), true, nil
 }

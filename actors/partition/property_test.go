@@ -15,9 +15,9 @@ import (
 // ends the input.
 func run(t rapid.TB, records []schemas.Record, maxKmh float64, limit int) (*partition.Partition, published) {
 	t.Helper()
-	p := newPartition(partition.File, fileSettings(maxKmh), nil)
+	p := eventFile(maxKmh).fresh(tariffs(), nil, 0)
 	for _, b := range batches(records, limit) {
-		consume(t, p, b)
+		consume(t, p, b, 0)
 	}
 	if err := p.EndInput(); err != nil {
 		t.Fatal(err)
@@ -28,13 +28,17 @@ func run(t rapid.TB, records []schemas.Record, maxKmh float64, limit int) (*part
 	return p, out
 }
 
+func judge(records []schemas.Record, maxKmh float64) oracle.Finals {
+	return oracle.Judge(oracle.Input{Records: records, Tariffs: tariffs(), MaxSpeedKmh: maxKmh})
+}
+
 func maxKmh() *rapid.Generator[float64] { return rapid.SampledFrom([]float64{160, 160, 0}) }
 
 // The meter's finals and every verdict are what the contract's batch reading says.
 func TestFinalsAreTheContracts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records, limit := arrivalOf(t), maxKmh().Draw(t, "maxKmh")
-		want := oracle.Judge(oracle.Input{Records: records, Tariffs: tariffs(), MaxSpeedKmh: limit})
+		want := judge(records, limit)
 
 		p, got := run(t, records, limit, rapid.IntRange(1, 5).Draw(t, "batch"))
 		mustEqual(t, p, got, want)
@@ -53,11 +57,11 @@ func TestFinalsAreTheContracts(t *testing.T) {
 func TestEachRecordHasTheContractsVerdict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := arrivalOf(t)
-		want := oracle.Judge(oracle.Input{Records: records, Tariffs: tariffs()}).Verdicts
-		p := newPartition(partition.File, fileSettings(0), nil)
+		want := judge(records, 0).Verdicts
+		p := eventFile(0).fresh(tariffs(), nil, 0)
 		for i := range records {
 			before := p.Ledger().Verdicts
-			consume(t, p, records[i:i+1])
+			consume(t, p, records[i:i+1], 0)
 			after := p.Ledger().Verdicts
 			after[want[i]]--
 			if after != before {
@@ -72,7 +76,7 @@ func TestOrderDuplicationAndBatchingChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events, limit := eventsOf(t), maxKmh().Draw(t, "maxKmh")
 		slices.SortStableFunc(events, func(a, b schemas.Event) int { return int(a.At - b.At) })
-		want := oracle.Judge(oracle.Input{Records: recordsOf(t, events), Tariffs: tariffs(), MaxSpeedKmh: limit})
+		want := judge(recordsOf(t, events), limit)
 		for range 3 {
 			arrival := rapid.Permutation(events).Draw(t, "order")
 			for range rapid.IntRange(0, 5).Draw(t, "duplicates") {

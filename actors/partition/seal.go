@@ -55,7 +55,9 @@ func (p *Partition) Seal(number int64) Sealed {
 	slices.Sort(out.Seen)
 	out.Changes = append(out.Changes, Change{[]byte(keyHeader), p.header(out.Seen)})
 	for _, s := range p.dirty {
-		out.Changes = p.write(out.Changes, s)
+		if p.trips[s.ID] == s { // else it expired and a new trip took its rows over
+			out.Changes = p.write(out.Changes, s)
+		}
 	}
 	p.dirty = p.dirty[:0]
 	o := openSeal{number, len(p.effects.Bills), len(p.effects.Windows), len(p.letters)}
@@ -243,8 +245,10 @@ func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, ru
 	for _, e := range h.Tariffs {
 		p.catalogue.Take(e)
 	}
-	for _, id := range h.Awaiting {
-		p.awaiting[id] = true
+	for _, id := range h.Awaiting { // in memory, where the next tariff finds them
+		if _, err := p.load(id); err != nil {
+			return nil, err
+		}
 	}
 	p.Recover(nil, h.Seen)
 	return p, p.fire()
@@ -269,6 +273,9 @@ func DueKey(d DueTrip) []byte {
 	k := binary.BigEndian.AppendUint64([]byte(prefixDue), uint64(d.Due)^signBit)
 	return append(k, d.ID...)
 }
+
+// DueEnd lies after every DueKey.
+func DueEnd() []byte { return []byte(prefixDue[:len(prefixDue)-1] + "0") } // '0' follows '/'
 
 // ParseDueKey reads what DueKey wrote.
 func ParseDueKey(k []byte) (DueTrip, bool) {

@@ -187,21 +187,39 @@ func (m memStore) Due(from partition.DueTrip, upTo schemas.Millis, limit int) ([
 	return out[:min(limit, len(out))], nil
 }
 
-// fileSettings are the settings of an event file: no horizon.
-func fileSettings(maxKmh float64) partition.Settings {
-	s := partition.DefaultSettings()
-	s.Trip.MaxSpeedKmh = maxKmh
-	s.Trip.Horizon = 0
+// setup is how the partitions of one test are made.
+type setup struct {
+	mode     partition.Mode
+	settings partition.Settings
+	book     *rule.Book
+	runner   partition.Runner
+}
+
+// eventFile is a setup without horizon and rules, as for a file of events.
+func eventFile(maxKmh float64) setup {
+	s := setup{partition.File, partition.DefaultSettings(), &rule.Book{}, partition.Direct{}}
+	s.settings.Trip.MaxSpeedKmh = maxKmh
+	s.settings.Trip.Horizon = 0
 	return s
 }
 
-func newPartition(mode partition.Mode, s partition.Settings, store partition.Store) *partition.Partition {
-	p := partition.New(7, mode, s, &rule.Book{}, partition.Direct{}, store, 0)
-	for i, tariff := range tariffs() {
+// fresh is a partition that knows some of the tariffs.
+func (s setup) fresh(tariffs []schemas.Tariff, store partition.Store, now schemas.Millis) *partition.Partition {
+	p := partition.New(7, s.mode, s.settings, s.book, s.runner, store, now)
+	for i, tariff := range tariffs {
 		p.PutTariff(schemas.Offset(i), tariff)
 	}
 	for _, topic := range schemas.Inputs {
 		p.StartAt(topic, 0)
+	}
+	return p
+}
+
+func (s setup) restore(t rapid.TB, store memStore, now schemas.Millis) *partition.Partition {
+	t.Helper()
+	p, err := partition.Restore(store[string(partition.HeaderKey())], 7, s.mode, s.settings, s.book, s.runner, store, now)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return p
 }
@@ -222,7 +240,7 @@ func batches(records []schemas.Record, limit int) [][]schemas.Record {
 
 // consume feeds one batch from a buffer that is scribbled over afterwards, as a
 // consumer's fetch buffer is.
-func consume(t rapid.TB, p *partition.Partition, records []schemas.Record) {
+func consume(t rapid.TB, p *partition.Partition, records []schemas.Record, now schemas.Millis) {
 	t.Helper()
 	var buffer []byte
 	alias := func(s string) string {
@@ -244,7 +262,7 @@ func consume(t rapid.TB, p *partition.Partition, records []schemas.Record) {
 	}
 	last := lent[len(lent)-1]
 	b := schemas.Batch{Topic: last.Topic, Partition: p.ID(), Records: lent, Next: last.Offset + 1, End: last.Offset + 1}
-	if err := p.Consume(&b, 0); err != nil {
+	if err := p.Consume(&b, now); err != nil {
 		t.Fatal(err)
 	}
 	for i := range buffer {

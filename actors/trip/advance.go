@@ -47,27 +47,21 @@ func (s *State) firstUnpublished() int {
 	return i
 }
 
-// reschedule finds the next watermark at which Advance has something to do.
+// reschedule finds the next watermark at which Advance has something to do. It may have
+// passed: a late event can make a trip closed, silent or empty long ago.
 func (s *State) reschedule(env *Env) {
 	s.due = schemas.EndOfTime
-	soonest := func(at schemas.Millis) {
-		if at > env.Watermark {
-			s.due = min(s.due, at)
-		}
-	}
 	switch s.stage {
 	case detailed:
 		if i := s.firstUnpublished(); i < len(s.track.windows) {
-			soonest(s.track.windows[i].end())
+			s.due = s.track.windows[i].end()
 		}
-		if s.story.ended() {
-			soonest(s.story.end)
+		if s.story.ended() && s.story.end > env.Watermark { // from then on settle was called
+			s.due = min(s.due, s.story.end)
 		}
-		soonest(s.noEndDue(env))
-		soonest(s.dropDue(env))
-		s.due = min(s.due, s.alertsDue(env))
+		s.due = min(s.due, s.noEndDue(env), s.dropDue(env), s.alertsDue(env))
 	case summarised:
-		soonest(s.forgetDue(env))
+		s.due = s.forgetDue(env)
 	}
 }
 

@@ -61,8 +61,10 @@ func (s *State) silence(env *Env) {
 	}
 }
 
+// alertsDue is the watermark at which a silence must be told: of an ended trip too, when
+// it fell silent for long enough before its end.
 func (s *State) alertsDue(env *Env) schemas.Millis {
-	if env.Rules.Len() == 0 || s.story.phase != running {
+	if env.Rules.Len() == 0 {
 		return schemas.EndOfTime
 	}
 	return s.alerts.NextDue(env.Rules, s.facts(env))

@@ -40,6 +40,11 @@ func DefaultSettings() Settings {
 	}
 }
 
+// Beyond reports whether an event is so old that the ids of its trip may be forgotten.
+func (s *Settings) Beyond(at, watermark schemas.Millis) bool {
+	return s.Horizon > 0 && at <= watermark.Add(-s.Horizon)
+}
+
 // Env is all that a step may look at besides the trip, and where its effects go. It
 // belongs to the partition and is reused from step to step.
 type Env struct {
@@ -120,7 +125,9 @@ type payment struct {
 
 // New is a trip that nothing is known of yet.
 func New(id schemas.TripID) *State {
-	return &State{id: schemas.TripID(strings.Clone(string(id))), lastMove: schemas.NoTime, due: schemas.EndOfTime}
+	s := &State{id: schemas.TripID(strings.Clone(string(id))), lastMove: schemas.NoTime, due: schemas.EndOfTime}
+	s.recount()
+	return s
 }
 
 func (s *State) ID() schemas.TripID { return s.id }
@@ -150,7 +157,9 @@ func (s *State) Take(env *Env, e *schemas.Event) schemas.Verdict {
 // admit says whether an event may be applied: Counted, or why not. A duplicate with
 // other content is an anomaly.
 func (s *State) admit(env *Env, e *schemas.Event) schemas.Verdict {
-	if s.stage != detailed && e.Topic != schemas.Payments {
+	// A trip known by payments alone may be one whose ids were forgotten.
+	forgotten := s.stage != detailed || (s.lastMove == schemas.NoTime && env.Settings.Beyond(e.At, env.Watermark))
+	if forgotten && e.Topic != schemas.Payments {
 		return schemas.DLQBeyondHorizon
 	}
 	same, seen := s.seen(e)

@@ -68,7 +68,8 @@ func (s *State) View(env *Env) View {
 		StartInferred: t.inferred, Region: t.place.Region, Category: t.place.Category, Multiplier: t.multiplier,
 		Bill: s.bill(), NotBilled: s.whyNotBilled(env), Reconciliation: s.Reconcile(env.Watermark)}
 	if s.due != schemas.EndOfTime {
-		v.NextTimer = &s.due
+		due := s.due
+		v.NextTimer = &due
 	}
 	if t.phase >= running {
 		start, end := t.start, schemas.EndOfTime
