@@ -52,7 +52,7 @@ const (
 	// so a compaction out of level 0 rewrites, and makes us upload, nearly the whole store.
 	// Measured (BenchmarkUpload: 1 MB dirty per seal in a store of 20 MB), uploaded per seal:
 	// 10.9 MB with 4, Pebble's default; 3.5 with 16; 2.3 with 32. A miss asks as many bloom
-	// filters more: 10 us, and only for trips not in memory.
+	// filters more: 15 us, and only for trips not in memory.
 	l0Compaction = 32
 	// Writes stop here. A compaction takes seconds and a seal comes every 30 s: only a disk
 	// that stands still for half an hour gets this far, and then waiting is right.

@@ -1,0 +1,5 @@
+package checkpoint_test
+
+import "context"
+
+var ctx = context.Background()

@@ -1,0 +1,95 @@
+package checkpoint_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"taximeter/checkpoint"
+)
+
+// runWorld runs one seed and gives what was violated, or "".
+func runWorld(seed uint64, broken rule, restores bool) (violation string, sum tally) {
+	w := newWorld(seed, broken)
+	w.restores = restores
+	if broken == manifestsDeleted {
+		// A put of number 1 that hangs somewhere in the network from the first day.
+		st := watched{w.mem, w}
+		w.delayed = append(w.delayed, func() {
+			m := checkpoint.Genesis(ns, [3]string{}, []checkpoint.Offsets{{}}, checkpoint.Stamp{By: "a", Token: "stalled"})
+			_, _, _ = checkpoint.NewChain(st, ns).Commit(ctx, m)
+		})
+	}
+	for _, id := range nodes {
+		w.boot(id)
+	}
+	for range 3000 {
+		if w.violation != "" {
+			break
+		}
+		w.step()
+		if w.rng.IntN(250) == 0 {
+			w.crash(nodes[w.rng.IntN(len(nodes))])
+		}
+	}
+	if w.violation == "" {
+		w.finish()
+	}
+	for _, id := range nodes {
+		w.end(id)
+	}
+	return w.violation, tally{manifests: int(w.highest.Number), lineages: int(w.highest.Lineage), runs: w.runs, published: len(w.kafka.published)}
+}
+
+// tally says how much happened, so that a simulation in which nothing does is noticed.
+type tally struct{ manifests, lineages, runs, published int }
+
+// seeds is how many runs a test makes; TAXIMETER_SIM_SEEDS asks for more.
+func seeds(t *testing.T, usual int) uint64 {
+	if n, err := strconv.Atoi(os.Getenv("TAXIMETER_SIM_SEEDS")); err == nil {
+		return uint64(n)
+	}
+	if testing.Short() {
+		return uint64(usual) / 4
+	}
+	return uint64(usual)
+}
+
+func TestSimulation(t *testing.T) {
+	for _, restores := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restores=%t", restores), func(t *testing.T) {
+			var all tally
+			n := seeds(t, 60)
+			for seed := range n {
+				v, sum := runWorld(seed, everyRule, restores)
+				if v != "" {
+					t.Fatalf("seed %d: %s", seed, v)
+				}
+				all = tally{all.manifests + sum.manifests, all.lineages + sum.lineages, all.runs + sum.runs, all.published + sum.published}
+			}
+			t.Logf("%d worlds: %+v", n, all)
+			if k := int(n); all.manifests < 15*k || all.runs < 3*k || all.published < 20*k || restores && all.lineages < 2*k {
+				t.Errorf("too little happened")
+			}
+		})
+	}
+}
+
+// Each rule left out is caught by the simulation: none is there for nothing, and the
+// simulation can fail.
+func TestSimulationCatchesEveryMissingRule(t *testing.T) {
+	for _, r := range []rule{noBaseCheck, noEpochCheck, notCumulative, noNewIncarnation, markerBeforeFence,
+		onlyNewestOutbox, markerIsManifest, prunedTooEarly, noOrderWhileUnsure, manifestsDeleted, collectsNewFiles,
+		pendingNotCited, onlyTipCites, restoreFromAny} {
+		t.Run(string(r), func(t *testing.T) {
+			for seed := range uint64(400) {
+				if v, _ := runWorld(seed, r, r == restoreFromAny); v != "" {
+					t.Logf("seed %d: %.300s", seed, v)
+					return
+				}
+			}
+			t.Fatal("no run noticed that the rule is missing")
+		})
+	}
+}
