@@ -159,12 +159,19 @@ func (c *Chain) Commit(ctx context.Context, next Manifest) (won bool, tip Manife
 		return false, Manifest{}, fmt.Errorf("commit manifest %d: the tip is %d, and a gap would fork the chain", next.Number, c.tip.Number)
 	}
 	key := c.ns.Manifest(next.Number)
-	put, putErr := c.store.PutIfAbsent(ctx, key, bytes.NewReader(data))
-	if putErr == nil && put.Stored {
-		c.advance(next)
-		return true, next, nil
+	var putErr error
+	if next.Number == c.tip.Number+1 { // else it is late, and a hole at its key must stay one
+		var put Written
+		put, putErr = c.store.PutIfAbsent(ctx, key, bytes.NewReader(data))
+		if putErr == nil && put.Stored {
+			c.advance(next)
+			return true, next, nil
+		}
 	}
 	there, err := ReadAll(ctx, c.store, key)
+	if putErr == nil && errors.Is(err, ErrNotFound) {
+		there, err = nil, nil // a hole: somebody deleted what stood there, hence not ours to claim
+	}
 	if err != nil {
 		return false, Manifest{}, fmt.Errorf("commit manifest %d: %w: %w", next.Number, ErrUnclear, errors.Join(putErr, err))
 	}
