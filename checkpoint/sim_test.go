@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -15,11 +16,12 @@ func runWorld(seed uint64, broken rule, restores bool) (violation string, sum ta
 	w.restores = restores
 	if broken == manifestsDeleted {
 		// A put of number 1 that hangs somewhere in the network from the first day.
-		st := watched{w.mem, w}
-		w.delayed = append(w.delayed, func() {
-			m := checkpoint.Genesis(ns, [3]string{}, []checkpoint.Offsets{{}}, checkpoint.Stamp{By: "a", Token: "stalled"})
-			_, _, _ = checkpoint.NewChain(st, ns).Commit(ctx, m)
-		})
+		m := checkpoint.Genesis(ns, [3]string{}, []checkpoint.Offsets{{}}, checkpoint.Stamp{By: "a", Token: "stalled"})
+		data, err := checkpoint.EncodeManifest(m)
+		if err != nil {
+			panic(err)
+		}
+		w.delayed = append(w.delayed, func() { _, _ = watched{w.mem, w}.PutIfAbsent(ctx, ns.Manifest(1), bytes.NewReader(data)) })
 	}
 	for _, id := range nodes {
 		w.boot(id)
@@ -76,6 +78,9 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// telling seeds save time: the rare traces show in them first. Any other would do.
+var telling = map[rule]uint64{markerBeforeFence: 96, manifestsDeleted: 35, restoreFromAny: 20, noNewIncarnation: 17, noEpochCheck: 11}
+
 // Each rule left out is caught by the simulation: none is there for nothing, and the
 // simulation can fail.
 func TestSimulationCatchesEveryMissingRule(t *testing.T) {
@@ -83,7 +88,8 @@ func TestSimulationCatchesEveryMissingRule(t *testing.T) {
 		onlyNewestOutbox, markerIsManifest, prunedTooEarly, noOrderWhileUnsure, manifestsDeleted, collectsNewFiles,
 		pendingNotCited, onlyTipCites, restoreFromAny} {
 		t.Run(string(r), func(t *testing.T) {
-			for seed := range uint64(400) {
+			for i := range uint64(400) {
+				seed := telling[r] + i
 				if v, _ := runWorld(seed, r, r == restoreFromAny); v != "" {
 					t.Logf("seed %d: %.300s", seed, v)
 					return
