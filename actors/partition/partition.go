@@ -289,11 +289,7 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 // settle takes note of what a step did to a trip.
 func (p *Partition) settle(s *Slot) {
 	p.timers.schedule(s)
-	s.touched = p.seals
-	if !s.dirty {
-		s.dirty = true
-		p.dirty = append(p.dirty, s)
-	}
+	p.changed(s)
 	if s.Trip.AwaitsTariff() {
 		p.awaiting[s.ID] = true
 	} else if len(p.awaiting) > 0 {
@@ -313,6 +309,15 @@ func (p *Partition) settle(s *Slot) {
 	p.effects.Alerts = p.effects.Alerts[:0]
 }
 
+// changed notes that the next seal must write the trip.
+func (p *Partition) changed(s *Slot) {
+	s.touched = p.seals
+	if !s.dirty {
+		s.dirty = true
+		p.dirty = append(p.dirty, s)
+	}
+}
+
 // fire wakes every trip whose instant the watermark has reached.
 func (p *Partition) fire() error {
 	if err := p.fetchDue(); err != nil {
@@ -330,10 +335,13 @@ func (p *Partition) advance(s *Slot) {
 	mark := p.effects
 	p.env.Watermark = p.clock.watermark
 	if panicked := p.runner.Advance(s, &p.env); panicked != "" {
-		// A timer that panics would do so for ever: leave the trip be, and say so.
+		// A timer that panics would do so for ever: say so, and leave the trip be until its
+		// next event.
 		p.retract(mark)
 		p.letters = append(p.letters, schemas.DeadLetter{Partition: p.id, Offset: -1, Reason: schemas.DLQPanic,
 			TripID: s.ID, Detail: panicked, AppendedAt: schemas.NoTime})
+		p.changed(s)
+		return
 	}
 	p.settle(s)
 }

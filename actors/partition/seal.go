@@ -166,6 +166,9 @@ func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 		p.forget(s)
 		evicted++
 	}
+	if evicted > 0 {
+		p.timers.compact()
+	}
 	return evicted
 }
 

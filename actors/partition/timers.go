@@ -1,6 +1,10 @@
 package partition
 
-import "taximeter/schemas"
+import (
+	"slices"
+
+	"taximeter/schemas"
+)
 
 // timers is a heap of the trips' next due instants, earliest first, ties by trip id so
 // that every run fires in the same order. A slot may stand in it more than once; only the
@@ -24,14 +28,26 @@ func (t *timers) schedule(s *Slot) {
 	}
 	s.scheduled = due
 	*t = append(*t, timer{due, s})
-	h := *t
-	for i := len(h) - 1; i > 0; {
+	t.up(len(*t) - 1)
+}
+
+func (t timers) up(i int) {
+	for i > 0 {
 		parent := (i - 1) / 2
-		if !h.less(i, parent) {
+		if !t.less(i, parent) {
 			return
 		}
-		h[i], h[parent] = h[parent], h[i]
+		t[i], t[parent] = t[parent], t[i]
 		i = parent
+	}
+}
+
+// compact lets go of the entries that are out of date: they hold on to slots that may have
+// left memory long before their instants come.
+func (t *timers) compact() {
+	*t = slices.DeleteFunc(*t, func(e timer) bool { return e.due != e.slot.scheduled })
+	for i := range *t {
+		t.up(i)
 	}
 }
 

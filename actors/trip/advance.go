@@ -96,7 +96,7 @@ func (s *State) closed(w schemas.Millis) bool {
 }
 
 func (s *State) forgetDue(env *Env) schemas.Millis {
-	return s.dropDue(env).Add(env.Settings.SummaryHorizon)
+	return s.droppedAt.Add(env.Settings.SummaryHorizon)
 }
 
 // summarise drops the detail and keeps the bill, the payments and their ids.
@@ -104,7 +104,9 @@ func (s *State) summarise(env *Env) {
 	if !s.closed(env.Watermark) {
 		env.Out.anomaly(schemas.AnomalyAbandoned, s.id, "")
 	}
+	s.droppedAt = s.dropDue(env)
 	s.stage = summarised
+	s.billing.noTariff = false // no tariff helps any more
 	s.track = track{}
 	s.links = nil
 	s.rides = nil

@@ -25,6 +25,7 @@ func (s *State) AppendTo(dst []byte) []byte {
 	e.bits(s.noEndTold, s.noSummary, s.billing.noTariff, s.billing.last != nil)
 	e.int(int64(s.lastMove))
 	e.int(int64(s.due))
+	e.int(int64(s.droppedAt))
 	e.uint(uint64(s.duplicates))
 	s.track.appendTo(&e)
 	e.uint(uint64(len(s.links)))
@@ -58,6 +59,7 @@ func Restore(b []byte) (*State, error) {
 	d.bits(&s.noEndTold, &s.noSummary, &s.billing.noTariff, &billed)
 	s.lastMove = schemas.Millis(d.int())
 	s.due = schemas.Millis(d.int())
+	s.droppedAt = schemas.Millis(d.int())
 	s.duplicates = int(d.uint())
 	s.track.restore(&d)
 	for n := d.count(2); n > 0; n-- {

@@ -89,6 +89,7 @@ type State struct {
 	stage      stage
 	noEndTold  bool
 	noSummary  bool           // began with a payment older than the horizon: the summary is gone
+	droppedAt  schemas.Millis // event time at which the detail was no longer due; valid when not detailed
 	due        schemas.Millis // when Advance has something to do, never too late
 }
 
@@ -181,18 +182,26 @@ func (s *State) seen(e *schemas.Event) (same, seen bool) {
 	case schemas.Telemetry:
 		if ref, ok := s.track.ids.find(e.EventID); ok {
 			p := &s.track.points[s.track.indexOf(ref)]
-			return p.at == e.At && p.pos == e.LatLon, true
+			return p.at == e.At && p.pos == e.LatLon && sameLink(s.links[e.EventID], e), true
 		}
 	case schemas.Rides:
 		if r := s.rideOf(e.EventID); r != nil {
-			return r.at == e.At && r.kind == e.Kind, true
+			return r.at == e.At && r.kind == e.Kind && sameLink(r.rectifies, e) &&
+				r.has == e.Has && r.Region == e.Ride.Region && r.Category == e.Ride.Category && r.Multiplier == e.Ride.Multiplier, true
 		}
 	case schemas.Payments:
 		if p := s.paymentOf(e.EventID); p != nil {
-			return p.at == e.At && p.kind == e.Kind && p.amount == e.Payment.Amount, true
+			return p.at == e.At && p.kind == e.Kind && sameLink(p.rectifies, e) &&
+				p.amount == e.Payment.Amount && p.means == e.Payment.Means, true
 		}
 	}
 	return false, false
+}
+
+// sameLink compares the link that an event was taken with to that of one with its id. A
+// link to itself is no link.
+func sameLink(taken schemas.EventID, e *schemas.Event) bool {
+	return taken == e.Rectifies || (e.Rectifies == e.EventID && (taken == "" || taken == e.EventID))
 }
 
 // apply takes an admitted event with its verdict.
@@ -338,7 +347,11 @@ func (s *State) tellExtra(env *Env, r *ride) {
 		return
 	}
 	for i := range s.rides {
-		if o := &s.rides[i]; o.kind == r.kind && !o.void && o.id != r.id {
+		o := &s.rides[i]
+		if r.kind == schemas.RideEnd && s.story.phase >= running && o.at < s.story.start {
+			continue // no end of this trip
+		}
+		if o.kind == r.kind && !o.void && o.id != r.id {
 			env.Out.anomaly(kind, s.id, r.id)
 			return
 		}

@@ -1,0 +1,42 @@
+package partition
+
+import (
+	"fmt"
+	"testing"
+
+	"taximeter/actors/rule"
+	"taximeter/schemas"
+)
+
+// rows is a store over the changes of seals, for trips that are loaded by id only.
+type rows map[string][]byte
+
+func (r rows) Load(id schemas.TripID) ([]byte, bool, error) {
+	b, ok := r[string(TripKey(id))]
+	return b, ok, nil
+}
+
+func (r rows) Due(DueTrip, schemas.Millis, int) ([]DueTrip, error) { return nil, nil }
+
+// A swept trip must not be held by its timer, whose instant may be weeks away.
+func TestSweptTripsLeaveTheTimersToo(t *testing.T) {
+	store := rows{}
+	p := New(0, Live, DefaultSettings(), &rule.Book{}, Direct{}, store, 0)
+	const trips = 1000
+	for round := range 3 {
+		for i := range trips {
+			r := schemas.Record{AppendedAt: schemas.NoTime, Offset: schemas.Offset(round*trips + i), Event: schemas.Event{Topic: schemas.Rides,
+				Kind: schemas.RideRequest, TripID: schemas.TripID(fmt.Sprintf("c%d", i)), EventID: schemas.EventID(fmt.Sprintf("e%d", round)),
+				At: schemas.MinInstant + schemas.Millis(i)}}
+			if err := p.Consume(&schemas.Batch{Topic: schemas.Rides, Records: []schemas.Record{r}, Next: r.Offset + 1}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range p.Seal(int64(round)).Changes {
+			store[string(c.Key)] = c.Value
+		}
+		if evicted := p.Sweep(0, 0); evicted != trips || p.Resident() != 0 || len(p.timers) != 0 || len(p.dirty) != 0 {
+			t.Fatalf("round %d: evicted %d; still %d trips, %d timers, %d dirty", round, evicted, p.Resident(), len(p.timers), len(p.dirty))
+		}
+	}
+}
