@@ -1,10 +1,10 @@
 package trip
 
 import (
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 
 	"taximeter/actors/rule"
 	"taximeter/schemas"
@@ -54,7 +54,7 @@ func Restore(b []byte) (*State, error) {
 	}
 	d := decoder{b: b[1:]}
 	s := New(schemas.TripID(d.text()))
-	s.stage = stage(d.uint())
+	s.stage = stage(d.below(uint64(expired) + 1))
 	var billed bool
 	d.bits(&s.noEndTold, &s.noSummary, &s.billing.noTariff, &billed)
 	s.lastMove = schemas.Millis(d.int())
@@ -68,6 +68,9 @@ func Restore(b []byte) (*State, error) {
 		}
 		id := schemas.EventID(d.text())
 		s.links[id] = schemas.EventID(d.text())
+		if _, known := s.findPosition(id); !known || s.links[id] == "" {
+			d.bad = true
+		}
 	}
 	for n := d.count(5); n > 0; n-- {
 		s.rides = append(s.rides, restoreRide(&d))
@@ -158,19 +161,13 @@ func (t *track) restore(d *decoder) {
 	d.bad = d.bad || !ok
 	t.ids = ids
 	var at schemas.Millis
-	for n := d.count(20); n > 0; n-- {
+	for n := d.count(minPoint); n > 0; n-- {
 		at += schemas.Millis(d.int())
-		p := point{at: at, pos: schemas.LatLon{Lat: d.float(), Lon: d.float()}, id: idRef(d.uint())}
+		p := point{at: at, pos: schemas.LatLon{Lat: d.float(), Lon: d.float()}, id: idRef(d.below(uint64(len(arena)) + 1))}
 		flags := d.uint()
 		p.state, p.verdict = pointState(flags&15), schemas.Verdict(flags>>4)
 		if p.state == accepted {
 			p.mm = int64(d.uint())
-		}
-		if p.id == 0 || int(p.id) > len(arena) {
-			d.bad = true
-		}
-		if d.bad {
-			return
 		}
 		t.points = append(t.points, p)
 	}
@@ -179,6 +176,38 @@ func (t *track) restore(d *decoder) {
 			points: int(d.uint()), rejected: int(d.uint()), mm: int64(d.uint()), timeMS: int64(d.uint()), maxKmh: d.float(),
 			first: schemas.Millis(d.int()), last: schemas.Millis(d.int())}})
 	}
+	d.bad = d.bad || !t.sound()
+}
+
+// minPoint is the fewest bytes of a point: time difference, two coordinates, id, flags.
+const minPoint = 1 + 8 + 8 + 1 + 1
+
+// sound checks what the steps rely on: each point has an id of its own, points and windows
+// are in order, and every decision of the filter has an accepted point to look back to.
+func (t *track) sound() bool {
+	if t.ids.count != len(t.points) {
+		return false
+	}
+	unclaimed := make([]bool, len(t.ids.arena)) // by where an entry starts
+	for at := 0; at < len(unclaimed); at += entryLen(t.ids.arena[at:]) {
+		unclaimed[at] = true
+	}
+	begun := false
+	for i := range t.points {
+		p := &t.points[i]
+		if p.id == 0 || !unclaimed[p.id-1] || !p.pos.Valid() || p.mm < 0 || !p.verdict.Accepted() {
+			return false
+		}
+		unclaimed[p.id-1] = false
+		begun = begun || p.state == anchored
+		if p.state == undecided || p.state > sameInstant || (p.state != voided && !begun) {
+			return false
+		}
+		if i > 0 && !t.before(&t.points[i-1], p) {
+			return false
+		}
+	}
+	return slices.IsSortedFunc(t.windows, func(a, b tripWindow) int { return cmp.Compare(a.start, b.start) })
 }
 
 func (r *ride) appendTo(e *encoder) {
@@ -201,16 +230,12 @@ func (r *ride) appendTo(e *encoder) {
 
 func restoreRide(d *decoder) ride {
 	r := ride{id: schemas.EventID(d.text()), rectifies: schemas.EventID(d.text()), at: schemas.Millis(d.int()),
-		kind: schemas.Kind(d.uint()), verdict: schemas.Verdict(d.uint())}
+		kind: d.kind(), verdict: d.verdict()}
 	d.bits(&r.void)
 	r.has = schemas.Fields(d.uint())
 	r.Region, r.Category, r.Multiplier = d.text(), d.text(), schemas.Mils(d.int())
 	for n := d.count(16); n > 0; n-- {
 		r.Route = append(r.Route, schemas.LatLon{Lat: d.float(), Lon: d.float()})
-	}
-	if r.kind > schemas.Void {
-		d.bad = true
-		r.kind = schemas.KindUnknown
 	}
 	return r
 }
@@ -228,7 +253,7 @@ func (p *payment) appendTo(e *encoder) {
 
 func restorePayment(d *decoder) payment {
 	p := payment{id: schemas.EventID(d.text()), rectifies: schemas.EventID(d.text()), at: schemas.Millis(d.int()),
-		kind: schemas.Kind(d.uint()), verdict: schemas.Verdict(d.uint())}
+		kind: d.kind(), verdict: d.verdict()}
 	d.bits(&p.void)
 	p.amount, p.means = schemas.Cents(d.int()), d.text()
 	return p
@@ -278,85 +303,4 @@ func (b *billing) restore(d *decoder, trip schemas.TripID, billed bool) {
 		Difference: schemas.Cents(d.int()), Currency: d.text(), TariffID: d.text(), Region: d.text(), Category: d.text(),
 		Multiplier: schemas.Mils(d.int()), Start: schemas.Millis(d.int()), End: schemas.Millis(d.int()),
 		Points: int(d.uint()), Rejected: int(d.uint())}
-}
-
-// encoder appends the few shapes that snapshots are made of.
-type encoder struct{ b []byte }
-
-func (e *encoder) uint(v uint64)   { e.b = binary.AppendUvarint(e.b, v) }
-func (e *encoder) int(v int64)     { e.b = binary.AppendVarint(e.b, v) }
-func (e *encoder) float(v float64) { e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v)) }
-func (e *encoder) text(v string)   { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
-func (e *encoder) bytes(v []byte)  { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
-func (e *encoder) bits(v ...bool) {
-	var b byte
-	for i, set := range v {
-		if set {
-			b |= 1 << i
-		}
-	}
-	e.b = append(e.b, b)
-}
-
-// decoder reads them back; once bad it yields zeros.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if d.bad || n > uint64(len(d.b)) {
-		d.bad = true
-		return nil
-	}
-	head := d.b[:n]
-	d.b = d.b[n:]
-	return head
-}
-
-func (d *decoder) uint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	return varint(d, v, n)
-}
-
-func (d *decoder) int() int64 {
-	v, n := binary.Varint(d.b)
-	return varint(d, v, n)
-}
-
-func varint[T int64 | uint64](d *decoder, v T, n int) T {
-	if d.bad || n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) float() float64 {
-	if b := d.take(8); b != nil {
-		return math.Float64frombits(binary.LittleEndian.Uint64(b))
-	}
-	return 0
-}
-
-func (d *decoder) text() string  { return string(d.take(d.uint())) }
-func (d *decoder) bytes() []byte { return d.take(d.uint()) }
-
-func (d *decoder) bits(to ...*bool) {
-	if b := d.take(1); b != nil {
-		for i := range to {
-			*to[i] = b[0]&(1<<i) != 0
-		}
-	}
-}
-
-// count reads how many elements of at least size bytes follow.
-func (d *decoder) count(size int) uint64 {
-	n := d.uint()
-	if n > uint64(len(d.b)/size) {
-		d.bad = true
-		return 0
-	}
-	return n
 }
