@@ -25,8 +25,8 @@ type Task interface {
 	// nothing happened since the last cut. It may be called again before an earlier call is
 	// done: seals are cumulative.
 	Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error)
-	// Committed tells that the chain holds the seal of that number, and what the entry now
-	// has pending.
+	// Committed tells what the chain holds of the task: the seal that is its cut, and what is
+	// pending. It may be told again.
 	Committed(e checkpoint.Entry)
 	// Published is the newest manifest number whose outbox is known to be public.
 	Published() checkpoint.Number
@@ -237,7 +237,11 @@ func (c *Coordinator) round() (Outcome, error) {
 func (c *Coordinator) ask(tip checkpoint.Manifest) (asked int) {
 	for _, t := range c.tasks {
 		e, ok := tip.Entry(t.Partition())
-		if !ok || e.Incarnation != t.Incarnation() || c.busy[t] {
+		if !ok || e.Incarnation != t.Incarnation() {
+			continue
+		}
+		t.Committed(e) // again: an earlier round may have won without an answer
+		if c.busy[t] {
 			continue
 		}
 		if c.o.Limits.Full(e, t.Published()) {

@@ -15,6 +15,9 @@ import (
 	"taximeter/schemas"
 )
 
+// recentCheckpoints is how many GET /checkpoints shows.
+const recentCheckpoints = 20
+
 // askTimeout bounds how long a question waits for an owner.
 const askTimeout = 2 * time.Second
 
@@ -72,7 +75,7 @@ func (s server) partitions(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s server) checkpoints(w http.ResponseWriter, r *http.Request) {
-	answer, err := s.node.Checkpoints(r.Context())
+	answer, err := s.node.Checkpoints(r.Context(), recentCheckpoints)
 	s.answer(w, r, answer, err)
 }
 

@@ -78,7 +78,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.unsent, float64(p.Alerts), id)
 		gauge(c.pause, p.SealPauseMS/1000, id)
 	}
-	if cp, err := c.node.Checkpoints(context.Background()); err == nil {
+	if cp, err := c.node.Checkpoints(context.Background(), 0); err == nil {
 		gauge(c.age, cp.AgeS)
 		gauge(c.number, float64(cp.Tip))
 	}

@@ -15,7 +15,8 @@ type Node interface {
 	Trip(ctx context.Context, id schemas.TripID) (TripAnswer, error)
 	Explain(ctx context.Context, id schemas.TripID) (trip.Explanation, error)
 	Partitions() []PartitionStatus
-	Checkpoints(ctx context.Context) (CheckpointStatus, error)
+	// Checkpoints shows as many of the newest manifests as asked for.
+	Checkpoints(ctx context.Context, recent int) (CheckpointStatus, error)
 	// Ready is nil when the node does its work, else why not yet.
 	Ready() error
 }

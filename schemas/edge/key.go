@@ -36,3 +36,23 @@ func (l *Line) RecordKey() []byte {
 	}
 	return []byte(l.TripID())
 }
+
+// Shift moves the line in time: its instants that are plausible, by d. Raw values stay.
+func (l *Line) Shift(d schemas.Millis) {
+	move := func(at *schemas.Millis) {
+		if *at >= schemas.MinInstant {
+			*at = at.Add(d)
+		}
+	}
+	if l.AppendedAt != schemas.NoTime {
+		move(&l.AppendedAt)
+	}
+	switch {
+	case l.Telemetry != nil:
+		move(&l.Telemetry.At)
+	case l.Ride != nil:
+		move(&l.Ride.At)
+	case l.Payment != nil:
+		move(&l.Payment.At)
+	}
+}

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"taximeter/actors/host"
+	"taximeter/actors/partition"
+	"taximeter/checkpoint/pebblestore"
+	"taximeter/schemas"
+)
+
+// state makes a Pebble store the owner's State. It belongs to the owner's goroutine.
+type state struct {
+	store     *pebblestore.Store
+	snapshots string // folder
+	taken     int
+}
+
+// flushTimeout is how long a seal may wait for the local disk before the owner gives up.
+const flushTimeout = time.Minute
+
+func (s *state) Load(id schemas.TripID) ([]byte, bool, error) {
+	return s.store.Get(partition.TripKey(id))
+}
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+func (s *state) Due(from partition.DueTrip, upTo schemas.Millis, limit int) ([]partition.DueTrip, error) {
+	var due []partition.DueTrip
+	end := partition.DueKey(partition.DueTrip{Due: upTo.Add(1)})
+	if upTo == schemas.EndOfTime {
+		end = partition.DueEnd()
+	}
+	err := s.store.ScanRange(partition.DueKey(from), end, func(key, _ []byte) error {
+		if len(due) == limit {
+			return errEnough
+		}
+		d, ok := partition.ParseDueKey(key)
+		if !ok {
+			return errors.New("row " + strconv.Quote(string(key)) + " is no timer")
+		}
+		due = append(due, d)
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return due, err
+}
+
+func (s *state) Apply(changes []partition.Change) error {
+	b := s.store.NewBatch()
+	for _, c := range changes {
+		if c.Value == nil {
+			b.Delete(c.Key)
+		} else {
+			b.Put(c.Key, c.Value)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	return s.store.Apply(ctx, b)
+}
+
+func (s *state) Snapshot() (host.Snapshot, error) {
+	s.taken++
+	return s.store.Checkpoint(filepath.Join(s.snapshots, strconv.Itoa(s.taken)))
+}

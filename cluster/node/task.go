@@ -1,0 +1,296 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"taximeter/actors/host"
+	"taximeter/actors/ingest"
+	"taximeter/actors/partition"
+	"taximeter/checkpoint"
+	"taximeter/checkpoint/pebblestore"
+	"taximeter/schemas"
+)
+
+// task is one run of one partition in this process: from its assignment manifest until it
+// is stopped, revoked or failed. It is the coordinator's Task and the owner's Source.
+type task struct {
+	node        *Node
+	partition   schemas.Partition
+	incarnation checkpoint.Incarnation
+	epoch       checkpoint.Epoch
+	dir         string
+
+	store   *pebblestore.Store
+	speaker *host.Speaker
+	owner   *actor.PID
+	stats   atomic.Pointer[host.Stats]
+	ends    atomic.Pointer[sourceView] // what the consumer last said
+	ctx     context.Context            // ends with the run
+	cancel  context.CancelFunc
+	failure atomic.Pointer[error]
+}
+
+// sourceView is the consumer's word on the three topics, asked for beside the owner.
+type sourceView struct {
+	lanes [schemas.NumInputs]ingest.LaneStatus
+}
+
+// start brings the entry's state back and lets the run begin. The entry must be the tip's,
+// with the incarnation of this run.
+func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.Entry) (t *task, err error) {
+	t = &task{node: n, partition: p, incarnation: e.Incarnation, epoch: e.Epoch}
+	t.ctx, t.cancel = context.WithCancel(n.ctx)
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("start partition %d: %w", p, err), t.stop())
+		}
+	}()
+	home := filepath.Join(n.cfg.Data, strconv.Itoa(int(p)))
+	t.dir = filepath.Join(home, strconv.FormatInt(int64(e.Incarnation), 10))
+	stateDir, snapshots := filepath.Join(t.dir, "state"), filepath.Join(t.dir, "snapshots")
+	earlier, err := filepath.Glob(filepath.Join(home, "*"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(snapshots, 0o755); err != nil {
+		return nil, fmt.Errorf("the data folder cannot be written: %w", err)
+	}
+	var reuse []string
+	for _, d := range earlier {
+		reuse = append(reuse, filepath.Join(d, "state"))
+	}
+	if t.store, err = pebblestore.Restore(ctx, n.store, e.Files, stateDir, n.shared, reuse...); err != nil {
+		return nil, err
+	}
+	for _, d := range earlier {
+		if err := os.RemoveAll(d); err != nil {
+			return nil, err
+		}
+	}
+	t.speaker = host.NewSpeaker(t.speakerSpec(), e)
+	select {
+	case <-t.speaker.Opened():
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	sent, logNext := t.speaker.Sent()
+
+	n.mu.Lock()
+	changes, book := n.catalogues.changes, n.catalogues.book
+	spec := host.Spec{Partition: p, State: &state{store: t.store, snapshots: snapshots}, Source: t, Outlet: t.speaker,
+		Now: n.now, Log: n.log, LogNext: logNext, Failed: t.failed, IdleSeals: n.cfg.Memory.IdleSeals, MaxResident: n.cfg.Memory.ResidentTrips}
+	if n.ends != nil {
+		ends := n.ends[p]
+		spec.Ends = &ends
+	}
+	spec.Build = func(r partition.Runner) (*partition.Partition, error) {
+		part, err := n.build(p, e, r, spec.State, book)
+		if err != nil {
+			return nil, err
+		}
+		part.Recover(e.Alerts.Unsent, append(sent, e.Alerts.Seen...))
+		for _, c := range changes {
+			if c.Tariff != nil {
+				part.PutTariff(c.Revision, *c.Tariff)
+			} else {
+				part.WithdrawTariff(c.Revision, c.Key)
+			}
+		}
+		return part, nil
+	}
+	t.owner, err = n.system.Root.SpawnNamed(host.NewOwner(spec, &t.stats), fmt.Sprintf("partition-%d-%d", p, e.Incarnation))
+	n.tasks[p] = t // from here on catalogue changes reach the owner too
+	n.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	root := n.system.Root
+	if err := n.source.Add(p, e.Next, func(b *ingest.Batch) {
+		root.Send(t.owner, &host.Delivery{Batch: &b.Batch, Release: b.Release})
+	}); err != nil {
+		return nil, err
+	}
+	root.Send(n.coordinator, attach(t))
+	return t, nil
+}
+
+// build makes the partition as the entry's cut left it.
+func (n *Node) build(p schemas.Partition, e checkpoint.Entry, r partition.Runner, st partition.Store, book ruleBook) (*partition.Partition, error) {
+	head, found, err := st.(*state).store.Get(partition.HeaderKey())
+	if err != nil {
+		return nil, err
+	}
+	mode := partition.Live
+	if n.ends != nil {
+		mode = partition.Replay
+	}
+	var part *partition.Partition
+	if found {
+		part, err = partition.Restore(head, p, mode, n.settings, book, r, st, n.now())
+	} else {
+		part = partition.New(p, mode, n.settings, book, r, st, n.now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, topic := range schemas.Inputs {
+		part.StartAt(topic, e.Next[topic])
+		if pos := part.Position(topic); pos.Next != e.Next[topic] {
+			return nil, fmt.Errorf("partition %d: the state stands at offset %d of %s, the manifest at %d", p, pos.Next, topic, e.Next[topic])
+		}
+	}
+	return part, nil
+}
+
+// stop ends the run in memory; the chain is not touched.
+func (t *task) stop() error {
+	n := t.node
+	t.cancel()
+	n.mu.Lock()
+	if n.tasks[t.partition] == t {
+		delete(n.tasks, t.partition)
+	}
+	n.mu.Unlock()
+	var errs []error
+	n.system.Root.Send(n.coordinator, detach(t))
+	if err := n.source.Remove(t.partition); err != nil && !errors.Is(err, ingest.ErrClosed) {
+		errs = append(errs, err)
+	}
+	if t.owner != nil {
+		errs = append(errs, n.system.Root.StopFuture(t.owner).Wait())
+	}
+	if t.speaker != nil {
+		t.speaker.Close()
+	}
+	if t.store != nil {
+		errs = append(errs, t.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// failed hears from the owner that its memory is void, or from the speaker that the run is
+// revoked: the node begins the partition anew.
+func (t *task) failed(err error) {
+	if !t.failure.CompareAndSwap(nil, &err) || t.node.ctx.Err() != nil {
+		return
+	}
+	t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)
+	t.node.background(func() { t.node.restart(t) })
+}
+
+func (t *task) Partition() schemas.Partition        { return t.partition }
+func (t *task) Incarnation() checkpoint.Incarnation { return t.incarnation }
+func (t *task) Published() checkpoint.Number        { return t.speaker.Published() }
+
+// Committed tells owner and speaker what the chain now says.
+func (t *task) Committed(e checkpoint.Entry) {
+	t.node.system.Root.Send(t.owner, &host.Committed{Number: e.Seal})
+	t.speaker.Pending(e.Pending)
+}
+
+// Seal cuts, uploads and offers.
+func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
+	seal := checkpoint.NewSeal(tip, t.partition, last)
+	base := tip.Entries[t.partition]
+	type answer struct {
+		cut host.Cut
+		err error
+	}
+	answered := make(chan answer, 1)
+	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: seal.Number, Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
+	var cut host.Cut
+	select {
+	case a := <-answered:
+		if a.err != nil {
+			return nil, a.err
+		}
+		cut = a.cut
+	case <-t.ctx.Done():
+		return nil, t.ctx.Err()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if cut.Unchanged {
+		return nil, nil
+	}
+	snapshot := cut.Snapshot.(*pebblestore.Snapshot)
+	defer func() {
+		if err := snapshot.Remove(); err != nil {
+			t.node.log.Warn("snapshot folder stays behind until the next start", "err", err)
+		}
+	}()
+	up, err := snapshot.Upload(ctx, t.node.store, t.node.ns, seal.Place(), base.Files)
+	if err != nil {
+		return nil, err
+	}
+	if !cut.Outbox.Empty() {
+		seal.Outbox.File, err = checkpoint.WriteFile(ctx, t.node.store, checkpoint.EncodeOutbox(cut.Outbox),
+			func(sum string) string { return t.node.ns.Outbox(seal.Place(), sum) })
+		if err != nil {
+			return nil, fmt.Errorf("outbox of partition %d: %w", t.partition, err)
+		}
+	}
+	seal.Next, seal.Watermark, seal.Files = checkpoint.Offsets(cut.Next), cut.Watermark, up.Files
+	seal.Alerts = checkpoint.Alerts{Unsent: cut.Unsent, Seen: cut.Seen, LogNext: cut.LogNext}
+	seal.Published = t.speaker.Published()
+	if err := checkpoint.Offer(ctx, t.node.store, seal); err != nil {
+		return nil, err
+	}
+	return &seal, nil
+}
+
+func (t *task) speakerSpec() host.SpeakerSpec {
+	n := t.node
+	return host.SpeakerSpec{
+		Partition: t.partition,
+		Open:      func(ctx context.Context) (host.Voice, error) { return n.openVoice(ctx, t.partition) },
+		Confirm: func(ctx context.Context) (checkpoint.Entry, error) {
+			return n.confirm(ctx, t.partition, t.incarnation, t.epoch)
+		},
+		Outbox: func(ctx context.Context, ref checkpoint.OutboxRef) (schemas.Outbox, error) {
+			data, err := checkpoint.ReadFile(ctx, n.store, ref.File)
+			if err != nil {
+				return schemas.Outbox{}, err
+			}
+			return checkpoint.DecodeOutbox(ref.File.Key, data)
+		},
+		Revoked: func() { t.failed(host.ErrRevoked) },
+		Log:     n.log,
+	}
+}
+
+// Status tells the owner what the consumer knows of its topics.
+func (t *task) Status(next [schemas.NumInputs]schemas.Offset) (status [schemas.NumInputs]partition.SourceStatus) {
+	view := t.ends.Load()
+	if view == nil {
+		return status
+	}
+	now := time.Now()
+	for i, l := range view.lanes {
+		status[i] = partition.SourceStatus{CaughtUp: l.CaughtUp(next[i], now, t.node.freshness()), FetchedAt: schemas.NoTime}
+		if !l.CheckedAt.IsZero() {
+			status[i].FetchedAt = schemas.Millis(l.CheckedAt.UnixMilli())
+		}
+	}
+	return status
+}
+
+// Hold stops or resumes one topic of the partition.
+func (t *task) Hold(topic schemas.Topic, hold bool) {
+	act := t.node.source.ResumeTopic
+	if hold {
+		act = t.node.source.PauseTopic
+	}
+	if err := act(t.partition, topic); err != nil && !errors.Is(err, ingest.ErrClosed) {
+		t.node.log.Warn("topic could not be held back", "partition", t.partition, "topic", topic, "hold", hold, "err", err)
+	}
+}

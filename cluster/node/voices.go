@@ -1,0 +1,31 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"taximeter/actors/host"
+	"taximeter/schemas"
+	"taximeter/schemas/avro"
+	"taximeter/sinks/kafkaout"
+)
+
+// openVoices registers the contracts that we write and makes the output side ready.
+func (n *Node) openVoices(ctx context.Context) (err error) {
+	ids := kafkaout.SchemaIDs{}
+	for topic, id := range map[string]*int{schemas.TopicPayments: &ids.Payment, schemas.TopicWindows: &ids.Window, schemas.TopicAlerts: &ids.Alert} {
+		c, ok := avro.Of(topic)
+		if !ok {
+			return fmt.Errorf("topic %s has no contract", topic)
+		}
+		if *id, err = n.registry.Register(ctx, c.Subject(), c.Schema); err != nil {
+			return fmt.Errorf("schema registry %s: %w", n.cfg.Registry.URL, err)
+		}
+	}
+	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Namespace: n.cfg.Namespace, Schemas: ids})
+	return err
+}
+
+func (n *Node) openVoice(ctx context.Context, p schemas.Partition) (host.Voice, error) {
+	return n.voices.Open(ctx, p)
+}

@@ -1,0 +1,189 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"taximeter/actors/ingest"
+	"taximeter/cluster/node"
+	"taximeter/cmd/internal/city"
+	"taximeter/cmd/internal/published"
+	"taximeter/cmd/internal/world"
+	"taximeter/schemas"
+)
+
+// nodeID is the same in every run, so that a restart goes on with the same namespace.
+const nodeID = "dev"
+
+// stopTimeout is how long the end of a run may take to commit and publish what there is.
+const stopTimeout = 30 * time.Second
+
+// Run brings the world and the node up and feeds them until ctx ends, or until done. The
+// summary is nil if ctx ended it.
+func Run(ctx context.Context, o Options) (sum *Summary, err error) {
+	w, err := world.Start(ctx, world.Options{Dir: o.Data, KafkaPort: o.KafkaPort, RegistryPort: o.RegistryPort, Partitions: o.Partitions, Log: o.Log})
+	if err != nil {
+		return nil, portInUse(err)
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	r := &run{o: o, world: w, began: time.Now()}
+	if r.fresh, err = w.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.catalogue(ctx); err != nil {
+		return nil, err
+	}
+	if o.UntilDone {
+		return r.untilDone(ctx)
+	}
+	return nil, r.live(ctx)
+}
+
+type run struct {
+	o     Options
+	world *world.World
+	node  *node.Node
+	began time.Time
+	fresh bool // no event was ever sent to this world
+	cpu   time.Duration
+}
+
+func (r *run) say(format string, args ...any) { fmt.Fprintf(r.o.Say, format+"\n", args...) }
+
+// catalogue publishes tariffs and rules: those given, or into a fresh world the city's.
+func (r *run) catalogue(ctx context.Context) error {
+	tariffs, rules := r.o.Tariffs, r.o.Rules
+	if len(r.o.Events) == 0 && r.fresh {
+		start := now().Add(-2 * schemas.Day) // in force for everything the city tells
+		if tariffs == nil {
+			tariffs = city.Tariffs(start)
+		}
+		if rules == nil {
+			rules = city.Rules(start)
+		}
+	}
+	return r.world.Catalogue(ctx, tariffs, rules)
+}
+
+func (r *run) config() node.Config {
+	c := node.Default()
+	c.NodeID = nodeID
+	c.Data = filepath.Join(r.o.Data, "state")
+	c.Store.Folder = filepath.Join(r.o.Data, "checkpoints")
+	c.Kafka.Brokers = r.world.Brokers()
+	c.Registry.URL = r.world.RegistryURL()
+	c.Admin.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(r.o.AdminPort))
+	c.Checkpoint.Interval = r.o.Checkpoint
+	c.Meter.MaxSpeedKmh = r.o.MaxSpeedKmh
+	return c
+}
+
+func (r *run) start(ctx context.Context, mode node.Mode) (err error) {
+	r.node, err = node.Start(ctx, r.config(), node.Options{Mode: mode, AppendTimes: ingest.AppendTimesFromRecords, Log: r.o.Log})
+	return portInUse(err)
+}
+
+// stop ends the node: what there is is committed and published first.
+func (r *run) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return r.node.Stop(ctx)
+}
+
+// untilDone consumes a recording by its own times and sums up what was published.
+func (r *run) untilDone(ctx context.Context) (*Summary, error) {
+	if err := r.sendAll(ctx); err != nil {
+		return nil, err
+	}
+	began, cpu := time.Now(), cpuTime()
+	if err := r.start(ctx, node.Replay); err != nil {
+		return nil, err
+	}
+	err := r.node.Done(ctx)
+	took, used := time.Since(began), cpuTime()-cpu
+	partitions := r.node.Partitions()
+	if err := errors.Join(err, r.stop()); err != nil {
+		return nil, err
+	}
+	results, err := published.Read(ctx, r.world.Brokers(), r.world.Registry())
+	if err != nil {
+		return nil, err
+	}
+	sum := summarize(partitions, results, took, used)
+	if r.o.Out != "" {
+		if err := writeOut(r.o.Out, sum, results); err != nil {
+			return nil, err
+		}
+		sum.Out = r.o.Out
+	}
+	return sum, nil
+}
+
+// live feeds the node until ctx ends.
+func (r *run) live(ctx context.Context) error {
+	feeding, stop := context.WithCancel(ctx)
+	defer stop()
+	source, err := r.source()
+	if err != nil {
+		return err
+	}
+	backlog, err := source.backlog(feeding)
+	if err != nil {
+		return err
+	}
+	if err := r.start(ctx, node.Live); err != nil {
+		return err
+	}
+	r.welcome(source, backlog)
+	ended := make(chan error, 2)
+	go func() { ended <- source.feed(feeding) }()
+	go func() { ended <- r.watch(feeding) }()
+	var failed error
+	for waiting := 2; waiting > 0; waiting-- {
+		if err := <-ended; err != nil && ctx.Err() == nil {
+			failed = err
+			stop()
+		}
+	}
+	r.say("\nStopping: committing and publishing what there is.")
+	err = errors.Join(failed, r.stop())
+	if err == nil {
+		r.say("Everything is in %s; the next `taximeter dev` goes on from there.", r.o.Data)
+	}
+	return err
+}
+
+func (r *run) welcome(s source, backlog int64) {
+	url := r.node.AdminURL()
+	r.say(`taximeter is up after %.1f s: broker %s, registry %s, admin %s
+%s
+Look around:
+  curl %s/partitions         where every partition stands
+  curl %s/trips/ID           a trip as it is now; /explain for its bill line by line
+  taximeter consume %s   bills and payments   (also %s, %s, %s)
+  curl %s/metrics            for Prometheus
+Ctrl-C stops it; the state stays in %s.
+`, time.Since(r.began).Seconds(), strings.Join(r.world.Brokers(), ","), r.world.RegistryURL(), url, s.describe(backlog),
+		url, url, schemas.TopicPayments, schemas.TopicWindows, schemas.TopicAlerts, schemas.TopicDLQ, url, r.o.Data)
+}
+
+// portInUse adds the flag that mends it.
+func portInUse(err error) error {
+	if err == nil {
+		return nil
+	}
+	for what, flag := range map[string]string{"embedded broker": "--kafka-port", "embedded schema registry": "--registry-port", "admin server": "--admin-port"} {
+		if strings.HasPrefix(err.Error(), what+":") {
+			return fmt.Errorf("%w (%s 0 takes any free one)", err, flag)
+		}
+	}
+	return err
+}
+
+func now() schemas.Millis { return schemas.Millis(time.Now().UnixMilli()) }

@@ -1,0 +1,231 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"taximeter/cmd/internal/city"
+	"taximeter/cmd/internal/events"
+	"taximeter/cmd/internal/feed"
+	"taximeter/schemas"
+	"taximeter/schemas/edge"
+)
+
+// source is what a live run is fed with.
+type source interface {
+	// backlog sends what is to be in the log before the node starts.
+	backlog(ctx context.Context) (sent int64, err error)
+	// feed sends the rest as it happens, until it ends or ctx does.
+	feed(ctx context.Context) error
+	describe(backlog int64) string
+}
+
+func (r *run) source() (source, error) {
+	if len(r.o.Events) > 0 {
+		return &recording{run: r}, nil
+	}
+	start, seed := now(), r.o.Seed
+	if r.fresh {
+		start = start.Add(-cityPast)
+	} else {
+		seed ^= uint64(start) // other trips than those already in the log
+	}
+	cfg := city.Default(seed, start)
+	cfg.EventsPerSecond = r.o.Rate
+	c, err := city.New(cfg)
+	return &living{run: r, city: c}, err
+}
+
+// cityPast is how much of the city's life is in the log when it is shown first.
+const cityPast = schemas.Hour
+
+// living is the simulated city.
+type living struct {
+	run  *run
+	city *city.City
+	line *edge.Line // read, not sent yet
+}
+
+func (s *living) backlog(ctx context.Context) (int64, error) {
+	var sent int64
+	err := s.run.sending(ctx, func(ctx context.Context, send func(*edge.Line) error) error {
+		for ; ; sent++ {
+			line, ok := s.city.Next()
+			if !ok || line.AppendedAt > now() {
+				s.line = line
+				return nil
+			}
+			if err := send(line); err != nil {
+				return err
+			}
+		}
+	})
+	return sent, err
+}
+
+func (s *living) feed(ctx context.Context) error {
+	return s.run.sending(ctx, func(ctx context.Context, send func(*edge.Line) error) error {
+		for s.line != nil {
+			if err := sleepUntil(ctx, s.line.AppendedAt); err != nil {
+				return nil // stopped
+			}
+			if err := send(s.line); err != nil {
+				return err
+			}
+			s.line, _ = s.city.Next()
+		}
+		return nil
+	})
+}
+
+func (s *living) describe(backlog int64) string {
+	if backlog == 0 {
+		return fmt.Sprintf("The city goes on: %g events a second.", s.run.o.Rate)
+	}
+	return fmt.Sprintf("A simulated city drives: its last hour (%d events) is in the log, and it goes on live with %g events a second.", backlog, s.run.o.Rate)
+}
+
+func sleepUntil(ctx context.Context, at schemas.Millis) error {
+	wait := time.Until(at.Time())
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// recording plays event files as if they happened now.
+type recording struct {
+	run   *run
+	shift schemas.Millis
+	span  time.Duration // of event time
+}
+
+// backlog sends nothing; it measures the recording, so that at any speed no event lies
+// ahead of the clock: at speed 1 it begins now, faster it ends when it has been sent.
+func (s *recording) backlog(ctx context.Context) (int64, error) {
+	files, err := events.Open(s.run.o.Events)
+	if err != nil {
+		return 0, err
+	}
+	defer files.Close()
+	first, last := schemas.EndOfTime, schemas.NoTime
+	for ctx.Err() == nil {
+		line, err := files.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		if at := line.EventTime(); at >= schemas.MinInstant && (line.AppendedAt == schemas.NoTime || at <= line.AppendedAt) {
+			first, last = min(first, at), max(last, at)
+		}
+	}
+	if last < first {
+		return 0, errors.New("the event files hold no event with an instant: there is nothing to play")
+	}
+	s.span = time.Duration(last-first) * time.Millisecond
+	begin := now()
+	switch speed := s.run.o.Speed; {
+	case speed == 0:
+		begin -= last - first
+	case speed > 1:
+		begin -= schemas.Millis(float64(last-first) * (1 - 1/float64(speed)))
+	}
+	s.shift = begin - first
+	return 0, ctx.Err()
+}
+
+func (s *recording) feed(ctx context.Context) error {
+	files, err := events.Open(s.run.o.Events)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	pacer := feed.NewPacer(s.run.o.Speed)
+	err = s.run.sending(ctx, func(ctx context.Context, send func(*edge.Line) error) error {
+		for {
+			line, err := files.Next()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := pacer.Wait(ctx, line); err != nil {
+				return nil // stopped
+			}
+			line.Shift(s.shift)
+			line.AppendedAt = now()
+			if err := send(line); err != nil {
+				return err
+			}
+		}
+	})
+	if err == nil && ctx.Err() == nil {
+		s.run.say("The recording is over; its last bills come within two and a half minutes.")
+	}
+	return err
+}
+
+func (s *recording) describe(int64) string {
+	return fmt.Sprintf("A recording of %s plays, moved in time so that it happens now.", s.span.Round(time.Second))
+}
+
+// sendAll sends the event files as they are.
+func (r *run) sendAll(ctx context.Context) error {
+	files, err := events.Open(r.o.Events)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	if r.o.OnProduced != nil {
+		defer r.o.OnProduced()
+	}
+	return r.sending(ctx, func(ctx context.Context, send func(*edge.Line) error) error {
+		for n := 0; ; n++ {
+			line, err := files.Next()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := send(line); err != nil {
+				return err
+			}
+			if n%256 == 0 && r.o.OnProgress != nil {
+				r.o.OnProgress(files.Read(), files.Size())
+			}
+		}
+	})
+}
+
+// sending runs a sender and waits until all it sent is in the log.
+func (r *run) sending(ctx context.Context, do func(ctx context.Context, send func(*edge.Line) error) error) error {
+	sending, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	err := do(sending, func(l *edge.Line) error {
+		if err := r.world.Send(sending, l, func(err error) { fail(err) }); err != nil {
+			return err
+		}
+		return nil
+	})
+	if flushErr := r.world.Flush(ctx); err == nil && ctx.Err() == nil {
+		err = flushErr
+	}
+	if cause := context.Cause(sending); cause != nil && ctx.Err() == nil {
+		return fmt.Errorf("the embedded broker did not take an event: %w", cause)
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/cluster/node/embedded"
+	"taximeter/cmd/internal/feed"
+	"taximeter/schemas"
+	"taximeter/schemas/avro"
+	"taximeter/schemas/codec"
+	"taximeter/schemas/edge"
+	"taximeter/schemas/registry"
+)
+
+// Options of a world.
+type Options struct {
+	Dir          string // keeps the broker's log; "" = in memory
+	KafkaPort    int    // 0 = any free one
+	RegistryPort int    // 0 = any free one
+	Partitions   int    // of the input topics
+	Log          *slog.Logger
+}
+
+// World is a running broker and registry. Record timestamps are what the feeds say: they
+// stand for the broker's append times.
+type World struct {
+	broker   *embedded.Broker
+	registry *http.Server
+	url      string
+	stop     context.CancelFunc
+	followed chan error // the registry's end
+
+	client  *kgo.Client
+	schemas *registry.Client
+	encoder *feed.Encoder
+}
+
+// Start brings both up.
+func Start(ctx context.Context, o Options) (w *World, err error) {
+	w = &World{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+			w = nil
+		}
+	}()
+	b := embedded.DefaultOptions()
+	b.Port, b.Tasks, b.AppendTimes = o.KafkaPort, int32(o.Partitions), embedded.AppendTimesFromRecords
+	if o.Dir != "" {
+		b.Dir = filepath.Join(o.Dir, "kafka")
+	}
+	if w.broker, err = embedded.Start(ctx, b); err != nil {
+		return w, err
+	}
+	if err := w.openRegistry(ctx, o); err != nil {
+		return w, err
+	}
+	w.client, err = kgo.NewClient(kgo.SeedBrokers(w.Brokers()...), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+		kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(100_000))
+	if err != nil {
+		return w, err
+	}
+	w.encoder, err = feed.Register(ctx, w.schemas)
+	return w, err
+}
+
+func (w *World) openRegistry(ctx context.Context, o Options) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.RegistryPort)))
+	if err != nil {
+		return fmt.Errorf("embedded schema registry: %w: stop what listens there, or choose another port", err)
+	}
+	w.url = "http://" + listener.Addr().String()
+	server := registry.NewServer(registry.ServerConfig{Kafka: []kgo.Opt{kgo.SeedBrokers(w.Brokers()...)}, Log: o.Log})
+	running, stop := context.WithCancel(context.Background())
+	w.stop, w.followed = stop, make(chan error, 1)
+	go func() { w.followed <- server.Run(running) }()
+	w.registry = &http.Server{Handler: server, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := w.registry.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			o.Log.Error("embedded schema registry ended", "err", err)
+		}
+	}()
+	select {
+	case <-server.Ready():
+	case err := <-w.followed:
+		w.followed <- err
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	w.schemas, err = registry.NewClient(registry.ClientConfig{URLs: []string{w.url}})
+	return err
+}
+
+// Brokers are the addresses of the broker.
+func (w *World) Brokers() []string { return w.broker.Seeds() }
+
+// RegistryURL is where the registry answers.
+func (w *World) RegistryURL() string { return w.url }
+
+// Registry is a client of it.
+func (w *World) Registry() *registry.Client { return w.schemas }
+
+// Close stops everything; what was written stays in Dir.
+func (w *World) Close() error {
+	var errs []error
+	if w.client != nil {
+		w.client.Close()
+	}
+	if w.registry != nil {
+		errs = append(errs, w.registry.Close())
+	}
+	if w.stop != nil {
+		w.stop()
+		errs = append(errs, <-w.followed)
+	}
+	if w.broker != nil {
+		errs = append(errs, w.broker.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Catalogue publishes tariffs and rules as their owners would.
+func (w *World) Catalogue(ctx context.Context, tariffs []schemas.Tariff, rules []schemas.Rule) error {
+	var records []*kgo.Record
+	add := func(topic, key string, encode func(id int) ([]byte, error)) error {
+		c, ok := avro.Of(topic)
+		if !ok {
+			return fmt.Errorf("topic %s has no contract", topic)
+		}
+		id, err := w.schemas.Register(ctx, c.Subject(), c.Schema)
+		if err != nil {
+			return err
+		}
+		value, err := encode(id)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", topic, key, err)
+		}
+		records = append(records, &kgo.Record{Topic: topic, Key: []byte(key), Value: value})
+		return nil
+	}
+	for i := range tariffs {
+		t := &tariffs[i]
+		if err := add(schemas.TopicTariffs, edge.TariffKey(t), func(id int) ([]byte, error) { return codec.AppendTariff(nil, id, t) }); err != nil {
+			return err
+		}
+	}
+	for i := range rules {
+		r := &rules[i]
+		if err := add(schemas.TopicRules, edge.RuleKey(r), func(id int) ([]byte, error) { return codec.AppendRule(nil, id, r) }); err != nil {
+			return err
+		}
+	}
+	return w.client.ProduceSync(ctx, records...).FirstErr()
+}
+
+// noAppendTime is the timestamp of a record whose append time is not known.
+var noAppendTime = time.UnixMilli(-1)
+
+// Send produces the record of one event; failed hears, from any goroutine, of a record that
+// the broker did not take.
+func (w *World) Send(ctx context.Context, l *edge.Line, failed func(error)) error {
+	r, err := w.encoder.Record(l)
+	if err != nil {
+		return err
+	}
+	if l.AppendedAt == schemas.NoTime {
+		r.Timestamp = noAppendTime
+	}
+	w.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
+		if err != nil {
+			failed(err)
+		}
+	})
+	return nil
+}
+
+// Flush waits until all that was sent is in the log.
+func (w *World) Flush(ctx context.Context) error { return w.client.Flush(ctx) }
+
+// Fresh reports whether no event was ever sent to this world.
+func (w *World) Fresh(ctx context.Context) (bool, error) {
+	ends, err := endOffsets(ctx, w.client)
+	if err != nil {
+		return false, err
+	}
+	for _, end := range ends {
+		if end > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
