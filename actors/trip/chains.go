@@ -1,6 +1,10 @@
 package trip
 
-import "taximeter/schemas"
+import (
+	"maps"
+
+	"taximeter/schemas"
+)
 
 // chains decides, for one topic of one trip, which events have effect when some
 // rectify others. An event that neither rectifies nor is rectified is not in here: it
@@ -14,8 +18,13 @@ type chains struct {
 }
 
 type chain struct {
-	named   []schemas.EventID
-	members []member // those that have come
+	named     []schemas.EventID
+	members   []member                 // those that have come
+	rectified map[schemas.EventID]bool // ids that a member links to
+}
+
+func newChain(id schemas.EventID) *chain {
+	return &chain{named: []schemas.EventID{id}, rectified: make(map[schemas.EventID]bool)}
 }
 
 // member is what chains needs to know of an event.
@@ -45,7 +54,7 @@ func (c *chains) add(m member, find func(schemas.EventID) (member, bool), report
 	set.members = append(set.members, m)
 	if m.links() {
 		if c.sets[m.rectifies] == nil {
-			target := &chain{named: []schemas.EventID{m.rectifies}}
+			target := newChain(m.rectifies)
 			if t, came := find(m.rectifies); came {
 				target.members = []member{t}
 				before[t.id] = !t.void
@@ -53,6 +62,7 @@ func (c *chains) add(m member, find func(schemas.EventID) (member, bool), report
 			c.sets[m.rectifies] = target
 		}
 		set = c.include(m.rectifies, set, before)
+		set.rectified[m.rectifies] = true
 	}
 	standing := set.standing()
 	for _, x := range set.members {
@@ -66,7 +76,7 @@ func (c *chains) add(m member, find func(schemas.EventID) (member, bool), report
 func (c *chains) include(id schemas.EventID, with *chain, before map[schemas.EventID]bool) *chain {
 	set := c.sets[id]
 	if set == nil {
-		set = &chain{named: []schemas.EventID{id}}
+		set = newChain(id)
 		c.sets[id] = set
 	}
 	if standing := set.standing(); standing != "" && with != set {
@@ -80,6 +90,7 @@ func (c *chains) include(id schemas.EventID, with *chain, before map[schemas.Eve
 	}
 	set.named = append(set.named, with.named...)
 	set.members = append(set.members, with.members...)
+	maps.Copy(set.rectified, with.rectified)
 	for _, n := range with.named {
 		c.sets[n] = set
 	}
@@ -88,18 +99,14 @@ func (c *chains) include(id schemas.EventID, with *chain, before map[schemas.Eve
 
 // standing is the id of the one event with effect, or "" when a Void stands or none has come.
 func (s *chain) standing() schemas.EventID {
-	rectified := make(map[schemas.EventID]bool, len(s.members))
-	for _, m := range s.members {
-		if m.links() {
-			rectified[m.rectifies] = true
-		}
-	}
 	var best *member
+	bestRectified := false
 	for i := range s.members {
 		m := &s.members[i]
-		if best == nil || (rectified[best.id] && !rectified[m.id]) ||
-			(rectified[best.id] == rectified[m.id] && later(m.at, m.id, best.at, best.id)) {
-			best = m
+		rectified := s.rectified[m.id]
+		if best == nil || (bestRectified && !rectified) ||
+			(bestRectified == rectified && later(m.at, m.id, best.at, best.id)) {
+			best, bestRectified = m, rectified
 		}
 	}
 	if best == nil || best.void {
