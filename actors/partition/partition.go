@@ -141,15 +141,15 @@ func (p *Partition) StartAt(t schemas.Topic, first schemas.Offset) {
 
 // Consume gives every record of a batch its verdict, in order.
 func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
-	pos := &p.positions[b.Topic]
 	for i := range b.Records {
 		r := &b.Records[i]
+		pos := &p.positions[r.Topic]
 		if r.Offset < pos.Next {
 			continue // before the cut that we started from: already counted
 		}
 		v, err := p.take(r, now)
 		if err != nil {
-			return fmt.Errorf("partition %d: %s offset %d: %w", p.id, b.Topic, r.Offset, err)
+			return fmt.Errorf("partition %d: %s offset %d: %w", p.id, r.Topic, r.Offset, err)
 		}
 		pos.Control += int64(r.Offset - pos.Next)
 		pos.Next = r.Offset + 1
@@ -158,9 +158,11 @@ func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 			return err
 		}
 	}
-	if b.Next > pos.Next {
-		pos.Control += int64(b.Next - pos.Next)
-		pos.Next = b.Next
+	for t, next := range b.Next {
+		if pos := &p.positions[t]; next > pos.Next {
+			pos.Control += int64(next - pos.Next)
+			pos.Next = next
+		}
 	}
 	return nil
 }

@@ -125,7 +125,8 @@ func (b *billing) version() int {
 	return b.last.Version
 }
 
-// settle publishes a bill when what is owed differs from what was billed.
+// settle publishes a bill when what is owed differs from what was billed in anything but
+// its history: whatever the order of events, the last version tells the same.
 func (s *State) settle(env *Env) {
 	next := s.owed(env)
 	last := s.billing.last
@@ -137,8 +138,7 @@ func (s *State) settle(env *Env) {
 		next = &voided
 		next.Amount, next.DistanceMM, next.DurationS, next.Points, next.Rejected = 0, 0, 0, 0, 0
 		next.Motive = schemas.MotiveVoided
-	case last != nil && last.Motive != schemas.MotiveVoided &&
-		last.Amount == next.Amount && last.DistanceMM == next.DistanceMM && last.DurationS == next.DurationS:
+	case last != nil && *next == contentOf(*last):
 		return
 	}
 	next.Version = s.billing.version() + 1
@@ -153,6 +153,12 @@ func (s *State) settle(env *Env) {
 	s.billing.last = next
 	s.billing.versions = append(s.billing.versions, billVersion{next.Amount, next.DistanceMM, next.DurationS, next.Motive})
 	env.Out.Bills = append(env.Out.Bills, *next)
+}
+
+// contentOf is a bill without what tells its history.
+func contentOf(b schemas.Bill) schemas.Bill {
+	b.Version, b.EventID, b.Difference, b.Rectification = 0, "", 0, false
+	return b
 }
 
 // owed is the bill that the events and the watermark make due, without its version; nil

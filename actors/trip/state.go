@@ -298,13 +298,17 @@ func (s *State) publishWindow(env *Env, w *tripWindow, v schemas.Verdict) {
 func (s *State) window(w *tripWindow, v schemas.Verdict) schemas.Window {
 	out := schemas.Window{TripID: s.id, Start: w.start, Version: w.version, Verdict: v,
 		Points: w.points, Rejected: w.rejected, DistanceMM: w.mm, TimeMS: w.timeMS}
+	// One object holds what the pointers point to: a window has all of them or few.
+	held := &struct {
+		maxKmh, meanKmh float64
+		first, last     schemas.Millis
+	}{w.maxKmh, 0, w.first, w.last}
 	if w.timeMS > 0 {
-		maxKmh, mean := w.maxKmh, float64(w.mm)/float64(w.timeMS)*3.6
-		out.MaxKmh, out.MeanKmh = &maxKmh, &mean
+		held.meanKmh = float64(w.mm) / float64(w.timeMS) * 3.6
+		out.MaxKmh, out.MeanKmh = &held.maxKmh, &held.meanKmh
 	}
 	if w.points > 0 {
-		first, last := w.first, w.last
-		out.First, out.Last = &first, &last
+		out.First, out.Last = &held.first, &held.last
 	}
 	return out
 }
