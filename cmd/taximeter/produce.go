@@ -57,8 +57,10 @@ record can express go as the text of the file; the meter dead-letters them.`,
 	return c
 }
 
-// deliveryTimeout is how long a record may wait for its acknowledgements.
-const deliveryTimeout = time.Minute
+// deliveryTries bounds how often a record is sent, at last every 2.5 s: brokers that are
+// gone for a minute or so are waited for. The client's own time limit would not do: it
+// counts from the record's timestamp, and a recording's lies in the past.
+const deliveryTries = 30
 
 // production is one run of produce.
 type production struct {
@@ -77,7 +79,7 @@ func (p *production) run(ctx context.Context, to *remote) error {
 		topics = append(topics, t.String())
 	}
 	client, details, err := to.kafka(ctx, topics, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
-		kgo.RecordDeliveryTimeout(deliveryTimeout), kgo.ProducerLinger(5*time.Millisecond))
+		kgo.RecordRetries(deliveryTries), kgo.ProducerLinger(5*time.Millisecond))
 	if err != nil {
 		return err
 	}

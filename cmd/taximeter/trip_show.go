@@ -77,12 +77,19 @@ func showTrip(w io.Writer, t *admin.TripAnswer) {
 func describeBill(b *schemas.Bill) string {
 	text := fmt.Sprintf("%s %s, version %d, tariff %s", ui.Group(b.Amount.String()), b.Currency, b.Version, b.TariffID)
 	if b.Rectification {
-		text += fmt.Sprintf(", rectified by %s", ui.Group(b.Difference.String()))
+		text += fmt.Sprintf(", a rectification of %s", signed(b.Difference))
 	}
 	if b.Motive != schemas.MotiveNone {
 		text += ", " + string(b.Motive)
 	}
 	return text
+}
+
+func signed(c schemas.Cents) string {
+	if c > 0 {
+		return "+" + ui.Group(c.String())
+	}
+	return ui.Group(c.String())
 }
 
 // named stands in for a name that is not known.
