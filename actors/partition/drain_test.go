@@ -9,7 +9,7 @@ import (
 func TestDrainHandsEachEffectOverOnce(t *testing.T) {
 	p := New(3, File, DefaultSettings(), nil, Direct{}, nil, 0)
 	letter := func(offset schemas.Offset) {
-		b := schemas.Batch{Topic: schemas.Rides, Partition: 3, Next: offset + 1,
+		b := schemas.Batch{Partition: 3,
 			Records: []schemas.Record{{Event: schemas.Event{Topic: schemas.Rides}, Offset: offset, AppendedAt: schemas.NoTime}}}
 		if err := p.Consume(&b, 0); err != nil {
 			t.Fatal(err)

@@ -102,7 +102,7 @@ func feedNode(t *testing.T, lines string) oneNode {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := schemas.Batch{Topic: line.Topic, Partition: 7, Records: make([]schemas.Record, 1)}
+		b := schemas.Batch{Partition: 7, Records: make([]schemas.Record, 1)}
 		line.Record(&b.Records[0])
 		b.Records[0].Offset = p.Position(line.Topic).Next
 		if err := p.Consume(&b, 0); err != nil {

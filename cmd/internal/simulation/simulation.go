@@ -126,7 +126,7 @@ func (s *simulation) consume(c *chunk) error {
 		*next++
 		s.read++
 		p := s.tasks[at.partition]
-		b := schemas.Batch{Topic: r.Topic, Partition: at.partition, Records: c.records[i : i+1], Next: *next, End: *next}
+		b := schemas.Batch{Partition: at.partition, Records: c.records[i : i+1]}
 		if err := p.Consume(&b, 0); err != nil {
 			return err
 		}
