@@ -87,12 +87,11 @@ func (f *Files) Size() int64 { return f.size }
 // Read is how many of those bytes were read.
 func (f *Files) Read() int64 { return f.read.Load() }
 
-// Close closes the file being read, if any.
-func (f *Files) Close() error {
-	if f.file == nil {
-		return nil
+// Close closes the file being read, if any. Of a file only read there is nothing to lose.
+func (f *Files) Close() {
+	if f.file != nil {
+		f.file.Close()
 	}
-	return f.file.Close()
 }
 
 type counter struct {
