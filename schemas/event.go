@@ -122,11 +122,12 @@ type Record struct {
 	Key, Value []byte  // as consumed; for the dead-letter topic
 }
 
-// Batch is what one poll brought of one topic-partition, in offset order.
+// Batch is what one poll brought of one partition: records of the three input topics, each
+// topic's in offset order, the topics among each other in the order of their append times.
 type Batch struct {
-	Topic     Topic
 	Partition Partition
 	Records   []Record
-	Next      Offset // first offset not consumed; control and aborted records before it are consumed
-	End       Offset // last stable offset known at the fetch; Next >= End means caught up
+	// Next is the first offset not consumed of each topic; control and aborted records
+	// before it are consumed. What lies below where the reader stands says nothing.
+	Next [NumInputs]Offset
 }

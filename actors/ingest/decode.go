@@ -9,14 +9,18 @@ import (
 	"taximeter/schemas/codec"
 )
 
-// fill decodes records from the lane's queue into the batch until it is full, the queue
-// is empty or a record's schema is not known yet, and reports whether it got any further.
+// fill decodes queued records into the batch, those first that were appended first, until
+// it is full or a lane that more is expected of has none at hand; and reports whether it
+// got any further.
 //
 // Control records take an offset and no place: Next passes them.
-func (s *Source) fill(b *Batch, l *lane) bool {
-	b.Topic, b.Partition, b.Records = l.topic, l.partition, b.Records[:0]
-	from := l.next
-	for l.queued > 0 && len(b.Records) < s.o.BatchRecords {
+func (s *Source) fill(b *Batch, t *task) (moved bool) {
+	b.Partition, b.Records = t.partition, b.Records[:0]
+	for len(b.Records) < s.o.BatchRecords {
+		l := t.first()
+		if l == nil {
+			break
+		}
 		record := l.queue[0][0]
 		if !record.Attrs.IsControl() {
 			r := b.grow()
@@ -24,13 +28,16 @@ func (s *Source) fill(b *Batch, l *lane) bool {
 				*r = schemas.Record{}
 				b.Records = b.Records[:len(b.Records)-1]
 				s.learn(l, id)
-				break
+				continue // the others go on
 			}
 		}
 		l.pop()
+		moved = true
 	}
-	b.Next, b.End = l.next, l.end
-	return l.next > from
+	for i, l := range t.lanes {
+		b.Next[i] = l.next
+	}
+	return moved
 }
 
 // grow appends a zero record.

@@ -31,7 +31,7 @@ type task struct {
 	deliver   func(*Batch)
 	free      []*Batch // batches not out
 	lanes     [schemas.NumInputs]*lane
-	turn      int // lane to look at first
+	missed    time.Time // since when a lane that more is expected of has had nothing at hand; zero = none
 }
 
 func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) *task {
@@ -45,16 +45,46 @@ func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.
 	return t
 }
 
-// ready is the next lane with something to decode, in turns; nil if none.
-func (t *task) ready() *lane {
-	for range t.lanes {
-		l := t.lanes[t.turn]
-		t.turn = (t.turn + 1) % len(t.lanes)
-		if l.queued > 0 && !l.held && !l.waiting {
-			return l
+// patience is how long a partition waits for a topic of which the broker says that there is
+// more, before its other topics go on without it.
+const patience = 2 * time.Second
+
+// first is the lane whose next record was appended first; nil if no lane has any, or if
+// one that has none at hand may still bring an earlier one.
+//
+// The order matters while catching up: a topic read hours ahead of another would make the
+// other's events late.
+func (t *task) first() *lane {
+	var first *lane
+	missing := false
+	for _, l := range t.lanes {
+		switch {
+		case l.stopped != nil || l.held || l.waiting:
+		case l.queued > 0:
+			l.absent = false
+			if first == nil || l.head() < first.head() {
+				first = l
+			}
+		case l.absent:
+		case l.end < 0 || l.fetched < l.end:
+			missing = true
 		}
 	}
-	return nil
+	if !missing {
+		t.missed = time.Time{}
+		return first
+	}
+	if t.missed.IsZero() {
+		t.missed = time.Now()
+	}
+	if time.Since(t.missed) < patience {
+		return nil
+	}
+	t.missed = time.Time{}
+	for _, l := range t.lanes {
+		l.absent = l.queued == 0
+	}
+	return first
 }
 
 // lane is one topic-partition: where it stands and what was fetched ahead.
@@ -73,12 +103,16 @@ type lane struct {
 	checked time.Time      // when end was asked for, or came with a fetch
 
 	held     bool  // by the owner
+	absent   bool  // gave nothing for too long: the others do not wait for it
 	waiting  bool  // for a schema
 	why      error // what the last attempt to get it said
 	paused   bool  // in the client
 	stopped  error // out of the client until added anew
 	failures int   // fetch errors in a row
 }
+
+// head is the append time of the next record, in ms, as the broker wrote it.
+func (l *lane) head() int64 { return l.queue[0][0].Timestamp.UnixMilli() }
 
 func (l *lane) push(records []*kgo.Record) {
 	if len(records) == 0 {

@@ -219,14 +219,10 @@ func (s *Source) took(fetches kgo.Fetches) {
 // serve delivers what the owner has room for and turns fetching on or off.
 func (s *Source) serve(t *task) {
 	for len(t.free) > 0 {
-		l := t.ready()
-		if l == nil {
-			break
-		}
 		last := len(t.free) - 1
 		b := t.free[last]
-		if !s.fill(b, l) {
-			continue // the lane waits now
+		if !s.fill(b, t) {
+			break
 		}
 		t.free = t.free[:last]
 		t.deliver(b)

@@ -128,6 +128,9 @@ func (s *Source) probe() {
 					l.end, l.checked = schemas.Offset(o.Offset), asked
 				}
 			})
+			for _, t := range s.tasks {
+				s.serve(t) // an end now known may be what a partition waited for
+			}
 		})
 	}
 }

@@ -35,7 +35,7 @@ The state is kept in --data: stop it, start it again, and it goes on where it wa
 		Example: `  taximeter dev
   taximeter dev --events porto.jsonl.gz --tariffs tarifas.json --until-done
   taximeter dev --events porto.jsonl.gz --tariffs tarifas.json --speed 60`,
-		Args: cobra.NoArgs,
+		Args: arguments("nothing", 0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if o.Speed, err = feed.ParseSpeed(speed); err != nil {
@@ -141,4 +141,3 @@ func devLog(c *cobra.Command, verbose bool) *slog.Logger {
 		return a
 	}}))
 }
-

@@ -30,6 +30,16 @@ const (
 	AppendTimesFromRecords
 )
 
+// Keep says how long the topics that forget keep their records.
+type Keep uint8
+
+const (
+	// KeepByContract is the contract's days, by the records' times.
+	KeepByContract Keep = iota
+	// KeepForever is for recordings: their records may be older than any retention.
+	KeepForever
+)
+
 // Options of the embedded broker.
 type Options struct {
 	// Dir keeps the log across restarts; it is created if absent. "" keeps it in memory.
@@ -40,6 +50,8 @@ type Options struct {
 	Tasks int32
 	// AppendTimes of all topics.
 	AppendTimes AppendTimes
+	// Keep says when records are forgotten.
+	Keep Keep
 	// RetentionBytes bounds each partition of the topics that forget; 0 bounds them by
 	// time alone. It is enforced once a minute, and a reader that falls behind it is out
 	// of range.
@@ -102,7 +114,7 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 		return b, fmt.Errorf("client of the embedded broker: %w", err)
 	}
 	defer client.Close()
-	return b, createTopics(ctx, kadm.NewClient(client), o.Tasks, o.RetentionBytes)
+	return b, createTopics(ctx, kadm.NewClient(client), o)
 }
 
 // Seeds are the addresses that a client dials first.

@@ -37,7 +37,7 @@ var topics = []topic{
 }
 
 // createTopics creates what is missing and refuses a kept log of another partition count.
-func createTopics(ctx context.Context, admin *kadm.Client, tasks int32, retentionBytes int64) error {
+func createTopics(ctx context.Context, admin *kadm.Client, o Options) error {
 	have, err := admin.ListTopicsWithInternal(ctx)
 	if err != nil {
 		return fmt.Errorf("list topics of the embedded broker: %w", err)
@@ -45,7 +45,7 @@ func createTopics(ctx context.Context, admin *kadm.Client, tasks int32, retentio
 	for _, t := range topics {
 		want := t.partitions
 		if want == 0 {
-			want = tasks
+			want = o.Tasks
 		}
 		if d, ok := have[t.name]; ok && d.Err == nil {
 			if n := int32(len(d.Partitions)); n != want {
@@ -59,9 +59,13 @@ func createTopics(ctx context.Context, admin *kadm.Client, tasks int32, retentio
 			configs["cleanup.policy"] = kadm.StringPtr("compact")
 		} else {
 			configs["cleanup.policy"] = kadm.StringPtr("delete")
-			configs["retention.ms"] = kadm.StringPtr(strconv.Itoa(t.retention))
-			if retentionBytes > 0 {
-				configs["retention.bytes"] = kadm.StringPtr(strconv.FormatInt(retentionBytes, 10))
+			retention := t.retention
+			if o.Keep == KeepForever {
+				retention = -1
+			}
+			configs["retention.ms"] = kadm.StringPtr(strconv.Itoa(retention))
+			if o.RetentionBytes > 0 {
+				configs["retention.bytes"] = kadm.StringPtr(strconv.FormatInt(o.RetentionBytes, 10))
 			}
 		}
 		if _, err := admin.CreateTopic(ctx, want, 1, configs, t.name); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"taximeter/actors/ingest"
 	"taximeter/cluster/node"
+	"taximeter/cluster/node/embedded"
 	"taximeter/cmd/internal/city"
 	"taximeter/cmd/internal/published"
 	"taximeter/cmd/internal/world"
@@ -27,7 +28,11 @@ const stopTimeout = 30 * time.Second
 // Run brings the world and the node up and feeds them until ctx ends, or until done. The
 // summary is nil if ctx ended it.
 func Run(ctx context.Context, o Options) (sum *Summary, err error) {
-	w, err := world.Start(ctx, world.Options{Dir: o.Data, KafkaPort: o.KafkaPort, RegistryPort: o.RegistryPort, Partitions: o.Partitions, Log: o.Log})
+	keep := embedded.KeepByContract
+	if len(o.Events) > 0 {
+		keep = embedded.KeepForever
+	}
+	w, err := world.Start(ctx, world.Options{Dir: o.Data, KafkaPort: o.KafkaPort, RegistryPort: o.RegistryPort, Partitions: o.Partitions, Keep: keep, Log: o.Log})
 	if err != nil {
 		return nil, portInUse(err)
 	}

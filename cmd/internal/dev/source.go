@@ -69,8 +69,8 @@ func (s *living) backlog(ctx context.Context) (int64, error) {
 func (s *living) feed(ctx context.Context) error {
 	return s.run.sending(ctx, func(ctx context.Context, send func(*edge.Line) error) error {
 		for s.line != nil {
-			if err := sleepUntil(ctx, s.line.AppendedAt); err != nil {
-				return nil // stopped
+			if !sleepUntil(ctx, s.line.AppendedAt) {
+				return nil
 			}
 			if err := send(s.line); err != nil {
 				return err
@@ -88,18 +88,19 @@ func (s *living) describe(backlog int64) string {
 	return fmt.Sprintf("A simulated city drives: its last hour (%d events) is in the log, and it goes on live with %g events a second.", backlog, s.run.o.Rate)
 }
 
-func sleepUntil(ctx context.Context, at schemas.Millis) error {
+// sleepUntil waits for an instant; false if ctx ended first.
+func sleepUntil(ctx context.Context, at schemas.Millis) bool {
 	wait := time.Until(at.Time())
 	if wait <= 0 {
-		return ctx.Err()
+		return ctx.Err() == nil
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
+		return true
 	case <-ctx.Done():
-		return ctx.Err()
+		return false
 	}
 }
 
@@ -162,8 +163,8 @@ func (s *recording) feed(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := pacer.Wait(ctx, line); err != nil {
-				return nil // stopped
+			if pacer.Wait(ctx, line) != nil {
+				return nil // ctx ended
 			}
 			line.Shift(s.shift)
 			line.AppendedAt = now()

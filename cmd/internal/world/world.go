@@ -28,6 +28,7 @@ type Options struct {
 	KafkaPort    int    // 0 = any free one
 	RegistryPort int    // 0 = any free one
 	Partitions   int    // of the input topics
+	Keep         embedded.Keep
 	Log          *slog.Logger
 }
 
@@ -43,6 +44,7 @@ type World struct {
 	client  *kgo.Client
 	schemas *registry.Client
 	encoder *feed.Encoder
+	sent    int64
 }
 
 // Start brings both up.
@@ -55,7 +57,7 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 		}
 	}()
 	b := embedded.DefaultOptions()
-	b.Port, b.Tasks, b.AppendTimes = o.KafkaPort, int32(o.Partitions), embedded.AppendTimesFromRecords
+	b.Port, b.Tasks, b.AppendTimes, b.Keep = o.KafkaPort, int32(o.Partitions), embedded.AppendTimesFromRecords, o.Keep
 	if o.Dir != "" {
 		b.Dir = filepath.Join(o.Dir, "kafka")
 	}
@@ -164,19 +166,21 @@ func (w *World) Catalogue(ctx context.Context, tariffs []schemas.Tariff, rules [
 	return w.client.ProduceSync(ctx, records...).FirstErr()
 }
 
-// noAppendTime is the timestamp of a record whose append time is not known.
-var noAppendTime = time.UnixMilli(-1)
+// unknownTimes begins the timestamps of records whose append time is not known: negative,
+// so that they mean no time, and rising, so that they keep the order of their file.
+const unknownTimes = -(1 << 41)
 
 // Send produces the record of one event; failed hears, from any goroutine, of a record that
-// the broker did not take.
+// the broker did not take. It belongs to one goroutine.
 func (w *World) Send(ctx context.Context, l *edge.Line, failed func(error)) error {
 	r, err := w.encoder.Record(l)
 	if err != nil {
 		return err
 	}
 	if l.AppendedAt == schemas.NoTime {
-		r.Timestamp = noAppendTime
+		r.Timestamp = time.UnixMilli(unknownTimes + w.sent)
 	}
+	w.sent++
 	w.client.Produce(ctx, r, func(_ *kgo.Record, err error) {
 		if err != nil {
 			failed(err)
