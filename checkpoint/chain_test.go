@@ -311,6 +311,25 @@ func TestRetiringGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
+// Two nodes collect at once, one from a newer tip: the slower gives way, and that is no fault.
+func TestCollectorThatIsOvertakenGivesWay(t *testing.T) {
+	mem, c, tip := found(t)
+	tip = commit(t, c, tip, 3) // retained: 2, 3, 4
+	overtaken := false
+	slow := &storetest.Faults{Store: mem, Plan: func(op storetest.Op, key string) storetest.Fault {
+		if op == storetest.OpGet && key == ns.Manifest(2) && !overtaken {
+			overtaken = true
+			commit(t, c, tip, 3)
+			_, err := c.Collect(ctx)
+			must(t, err)
+		}
+		return storetest.None
+	}}
+	if n, err := checkpoint.NewChain(slow, ns).Collect(ctx); n != 0 || err != nil || !overtaken {
+		t.Fatal(n, err, overtaken)
+	}
+}
+
 func TestReadFileNamesWhatIsDamaged(t *testing.T) {
 	mem := storetest.NewMemory()
 	f, err := checkpoint.WriteFile(ctx, mem, []byte("content"), func(sha string) string { return "ns/outbox/" + sha })
@@ -319,10 +338,10 @@ func TestReadFileNamesWhatIsDamaged(t *testing.T) {
 	if string(got) != "content" || err != nil {
 		t.Fatal(got, err)
 	}
-	for _, bad := range []string{"contend", "conten", ""} {
+	for bad, detail := range map[string]string{"contend": "checksum", "conten": "6 bytes, 7 were written", "": "0 bytes"} {
 		must(t, mem.Put(ctx, f.Key, bytes.NewReader([]byte(bad))))
 		var corrupt *checkpoint.CorruptError
-		if _, err := checkpoint.ReadFile(ctx, mem, f); !errors.As(err, &corrupt) || corrupt.Key != f.Key {
+		if _, err := checkpoint.ReadFile(ctx, mem, f); !errors.As(err, &corrupt) || corrupt.Key != f.Key || !strings.Contains(corrupt.Detail, detail) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -22,6 +22,8 @@ func TestCollectableIsWhatNothingCitesAndNothingCanCite(t *testing.T) {
 	coming := sealOf(m6, 0, 0, 9)
 	old := coming
 	old.Epoch = 0
+	newRun := coming
+	newRun.Epoch, newRun.Number = 2, 1
 
 	part := func(s checkpoint.Seal) string { return s.Files[0].Key }
 	for _, c := range []struct {
@@ -40,6 +42,7 @@ func TestCollectableIsWhatNothingCitesAndNothingCanCite(t *testing.T) {
 		{"a seal that was committed", []checkpoint.Manifest{m4, m5, m6}, s3.Key(), true},
 		{"the file of a seal to come", []checkpoint.Manifest{m4, m5, m6}, part(coming), false},
 		{"a seal to come", []checkpoint.Manifest{m4, m5, m6}, coming.Key(), false},
+		{"the upload of a run newer than this tip", []checkpoint.Manifest{m4, m5, m6}, ns.Part(newRun.Place(), done.Files[0].SHA256), false},
 		{"a revoked owner's upload", []checkpoint.Manifest{m4, m5, m6}, ns.Part(old.Place(), done.Files[0].SHA256), true},
 		{"seen from an older tip", []checkpoint.Manifest{m2, m3, m4}, part(done), false},
 		{"a manifest", []checkpoint.Manifest{m4, m5, m6}, ns.Manifest(1), false},

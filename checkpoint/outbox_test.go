@@ -114,6 +114,9 @@ func TestOutboxRoundTrip(t *testing.T) {
 				rt.Fatalf("got %+v, want %+v", b, a)
 			}
 		}
+		if _, err := checkpoint.DecodeOutbox("k", append(bytes.Clone(data), 0)); !errors.Is(err, checkpoint.ErrOutbox) {
+			rt.Fatalf("a byte more: %v", err)
+		}
 		for n := range len(data) {
 			if _, err := checkpoint.DecodeOutbox("k", data[:n]); !errors.Is(err, checkpoint.ErrOutbox) {
 				rt.Fatalf("cut to %d of %d bytes: %v", n, len(data), err)

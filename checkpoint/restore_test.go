@@ -10,6 +10,7 @@ import (
 func TestRestoreCopiesTheOldEntryWithItsPendingUnderANewEpochAndLineage(t *testing.T) {
 	m3 := grown(t, chainOf(t), sealOf(chainOf(t), 0, 0, 4))
 	m4 := grown(t, m3, sealOf(m3, 0, 0, 7))
+	m4.Entries[0].Epoch = 6 // it has been moved about since
 	back, err := checkpoint.Restore(m4, m3, limits, by("x"))
 	must(t, err)
 	e := back.Entries[0]

@@ -205,7 +205,7 @@ func matchRaces(t *testing.T, st checkpoint.Store) {
 }
 
 func listOrder(t *testing.T, st checkpoint.Store) {
-	keys := []string{"ns/a", "ns/a-b", "ns/a.b", "ns/a0/x", "ns/a_b/y", "ns/ab/1", "ns/ab/10", "ns/ab/2", "ns/b/c/d", "other/z"}
+	keys := []string{"ns/a", "ns/a-b", "ns/a.b", "ns/a0/x", "ns/a_b/y", "ns/ab-c", "ns/ab/1", "ns/ab/10", "ns/ab/2", "ns/b/c/d", "other/z"}
 	for _, k := range slices.Backward(keys) {
 		put(t, st, k, k)
 	}
@@ -214,14 +214,15 @@ func listOrder(t *testing.T, st checkpoint.Store) {
 		want          []string
 	}{
 		{"", "", keys},
-		{"ns/", "", keys[:9]},
-		{"ns/a", "", keys[:8]},
-		{"ns/ab/", "", keys[5:8]},
-		{"ns/ab/1", "", keys[5:7]},
-		{"ns/ab/", "ns/ab/10", keys[7:8]},
-		{"ns/ab/", "ns/ab/0", keys[5:8]},
+		{"ns/", "", keys[:10]},
+		{"ns/a", "", keys[:9]},
+		{"ns/ab/", "", keys[6:9]},
+		{"ns/ab/1", "", keys[6:8]},
+		{"ns/ab/", "ns/ab/10", keys[8:9]},
+		{"ns/ab/", "ns/ab/0", keys[6:9]},
 		{"ns/ab/", "ns/zz", nil},
-		{"ns/", "ns/a0/x", keys[4:9]},
+		{"ns/", "ns/a0/x", keys[4:10]},
+		{"ns/", "ns/ab/10", keys[8:10]},
 	} {
 		if got := list(t, st, c.prefix, c.after); !slices.Equal(got, c.want) {
 			t.Errorf("list(%q, %q) = %v, want %v", c.prefix, c.after, got, c.want)
