@@ -28,7 +28,7 @@ func TestSweptTripsLeaveTheTimersToo(t *testing.T) {
 			r := schemas.Record{AppendedAt: schemas.NoTime, Offset: schemas.Offset(round*trips + i), Event: schemas.Event{Topic: schemas.Rides,
 				Kind: schemas.RideRequest, TripID: schemas.TripID(fmt.Sprintf("c%d", i)), EventID: schemas.EventID(fmt.Sprintf("e%d", round)),
 				At: schemas.MinInstant + schemas.Millis(i)}}
-			if err := p.Consume(&schemas.Batch{Topic: schemas.Rides, Records: []schemas.Record{r}, Next: r.Offset + 1}, 0); err != nil {
+			if err := p.Consume(&schemas.Batch{Records: []schemas.Record{r}}, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

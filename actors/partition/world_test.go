@@ -224,18 +224,9 @@ func (s setup) restore(t rapid.TB, store memStore, now schemas.Millis) *partitio
 	return p
 }
 
-// batches cuts an arrival into batches of one topic each, at most limit records long.
+// batches cuts an arrival into batches of at most limit records.
 func batches(records []schemas.Record, limit int) [][]schemas.Record {
-	var out [][]schemas.Record
-	for len(records) > 0 {
-		n := 1
-		for n < len(records) && n < limit && records[n].Topic == records[0].Topic {
-			n++
-		}
-		out = append(out, records[:n])
-		records = records[n:]
-	}
-	return out
+	return slices.Collect(slices.Chunk(records, limit))
 }
 
 // consume feeds one batch from a buffer that is scribbled over afterwards, as a
@@ -260,8 +251,10 @@ func consume(t rapid.TB, p *partition.Partition, records []schemas.Record, now s
 		r.Payment.Means = alias(r.Payment.Means)
 		r.Key = []byte(alias(string(r.Key)))
 	}
-	last := lent[len(lent)-1]
-	b := schemas.Batch{Topic: last.Topic, Partition: p.ID(), Records: lent, Next: last.Offset + 1, End: last.Offset + 1}
+	b := schemas.Batch{Partition: p.ID(), Records: lent}
+	for _, r := range lent {
+		b.Next[r.Topic] = r.Offset + 1
+	}
 	if err := p.Consume(&b, now); err != nil {
 		t.Fatal(err)
 	}

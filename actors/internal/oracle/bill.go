@@ -14,6 +14,12 @@ type Bill struct {
 	DurationS  int64
 	Start, End schemas.Millis
 	TariffID   string
+	Currency   string
+	Region     string
+	Category   string
+	Multiplier schemas.Mils
+	Points     int // accepted, within [Start, End]
+	Rejected   int
 	Cancelled  bool
 	Inferred   bool // no INICIO: the start is the first accepted point
 }
@@ -75,7 +81,16 @@ func billOf(rides []schemas.Event, track []step, tariffs []schemas.Tariff) *Bill
 	if t == nil {
 		return nil
 	}
-	b.TariffID = t.TariffID
+	b.TariffID, b.Currency, b.Multiplier = t.TariffID, t.Currency, 1000
+	if region != nil {
+		b.Region = *region
+	}
+	if category != nil {
+		b.Category = *category
+	}
+	if multiplier != nil {
+		b.Multiplier = *multiplier
+	}
 
 	if b.Cancelled {
 		if match == nil || cancel.At-match.At < schemas.Millis(t.GraceS)*schemas.Second {
@@ -86,6 +101,13 @@ func billOf(rides []schemas.Event, track []step, tariffs []schemas.Tariff) *Bill
 	}
 
 	for _, s := range track {
+		switch {
+		case s.at < b.Start || s.at > b.End:
+		case s.accepted:
+			b.Points++
+		default:
+			b.Rejected++
+		}
 		if s.segment && s.from >= b.Start && s.at <= b.End {
 			b.DistanceMM += s.mm
 			b.Segments++
