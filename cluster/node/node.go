@@ -84,6 +84,8 @@ type Node struct {
 	adminAddr  string
 	catalogues *catalogues
 
+	fatal chan error // one slot; why the node must end
+
 	mu    sync.Mutex // guards tasks, and the catalogues' contents
 	tasks map[schemas.Partition]*task
 	ready bool
@@ -95,7 +97,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(),
-		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano()}
+		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), fatal: make(chan error, 1)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0
@@ -459,6 +461,17 @@ func (n *Node) openAdmin(context.Context) error {
 		}
 	})
 	return nil
+}
+
+// Fatal says, if ever, why the node must end: it may not go on, and stopping it is all that
+// is left to do.
+func (n *Node) Fatal() <-chan error { return n.fatal }
+
+func (n *Node) giveUp(err error) {
+	select {
+	case n.fatal <- err:
+	default: // one reason is enough
+	}
 }
 
 // AdminURL is where the admin server answers.

@@ -177,10 +177,14 @@ func (t *task) stop() error {
 	return errors.Join(errs...)
 }
 
-// failed hears from the owner that its memory is void, or from the speaker that the run is
-// revoked: the node begins the partition anew.
+// failed hears from the owner that its memory is void: the node begins the partition anew.
+// From the speaker it hears that the run is revoked: somebody else has it now.
 func (t *task) failed(err error) {
 	if !t.failure.CompareAndSwap(nil, &err) || t.node.ctx.Err() != nil {
+		return
+	}
+	if errors.Is(err, host.ErrRevoked) {
+		t.node.giveUp(fmt.Errorf("partition %d: %w: another process runs as node %s; stop one of them", t.partition, err, t.node.cfg.NodeID))
 		return
 	}
 	t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)
@@ -252,7 +256,8 @@ func (t *task) speakerSpec() host.SpeakerSpec {
 	n := t.node
 	return host.SpeakerSpec{
 		Partition: t.partition,
-		Open:      func(ctx context.Context) (host.Voice, error) { return n.openVoice(ctx, t.partition) },
+		Publisher: func(ctx context.Context) (host.Publisher, error) { return n.voices.OpenPublisher(ctx, t.partition) },
+		Alerts:    func(ctx context.Context) (host.AlertSender, error) { return n.voices.OpenAlerts(ctx, t.partition) },
 		Confirm: func(ctx context.Context) (checkpoint.Entry, error) {
 			return n.confirm(ctx, t.partition, t.incarnation, t.epoch)
 		},

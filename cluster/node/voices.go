@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"taximeter/actors/host"
 	"taximeter/schemas"
 	"taximeter/schemas/avro"
 	"taximeter/sinks/kafkaout"
@@ -24,8 +23,4 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 	}
 	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Namespace: n.cfg.Namespace, Schemas: ids})
 	return err
-}
-
-func (n *Node) openVoice(ctx context.Context, p schemas.Partition) (host.Voice, error) {
-	return n.voices.Open(ctx, p)
 }

@@ -66,7 +66,7 @@ func (w *world) ctx() context.Context {
 
 func (w *world) open(k *Kafka) *Voice {
 	w.Helper()
-	v, err := k.Open(w.ctx(), ours3)
+	v, err := openVoice(w.ctx(), k, ours3)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -218,4 +218,30 @@ func (c *crashConn) Write(request []byte) (int, error) {
 		return n, errors.Join(err, errCrashed)
 	}
 	return c.Conn.Write(request)
+}
+
+// Voice is all that one run of a partition sends with.
+type Voice struct {
+	*Publisher
+	*Alerts
+}
+
+func openVoice(ctx context.Context, k *Kafka, p schemas.Partition) (*Voice, error) {
+	publisher, err := k.OpenPublisher(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	alerts, err := k.OpenAlerts(ctx, p)
+	if err != nil {
+		publisher.Close()
+		return nil, err
+	}
+	return &Voice{publisher, alerts}, nil
+}
+
+// Close ends both. A transaction under way stays open until the next Open of the
+// partition or the broker aborts it.
+func (v *Voice) Close() {
+	v.Publisher.Close()
+	v.Alerts.Close()
 }

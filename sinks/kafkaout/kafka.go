@@ -71,33 +71,6 @@ func (o Options) clientOpts(more ...kgo.Opt) []kgo.Opt {
 	return append(append([]kgo.Opt{kgo.SeedBrokers(o.Seeds...), kgo.DisableClientMetrics()}, o.Client...), more...)
 }
 
-// Voice is all that one run of a partition sends with: see Publisher and Alerts.
-type Voice struct {
-	*Publisher
-	*Alerts
-}
-
-// Open fences all earlier voices of the partition. Before using it, re-read the chain.
-func (k *Kafka) Open(ctx context.Context, p schemas.Partition) (*Voice, error) {
-	publisher, err := k.OpenPublisher(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	alerts, err := k.OpenAlerts(ctx, p)
-	if err != nil {
-		publisher.Close()
-		return nil, err
-	}
-	return &Voice{publisher, alerts}, nil
-}
-
-// Close ends both. A transaction under way stays open until the next Open of the
-// partition or the broker aborts it.
-func (v *Voice) Close() {
-	v.Publisher.Close()
-	v.Alerts.Close()
-}
-
 // CommitOffsets writes consumer group offsets for the eyes of lag tools. Nothing reads
 // them back: an error is worth a warning and no more.
 func (k *Kafka) CommitOffsets(ctx context.Context, group string, p schemas.Partition, next [schemas.NumInputs]schemas.Offset) error {

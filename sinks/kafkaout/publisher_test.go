@@ -240,7 +240,7 @@ func TestCrashesNeitherLoseNorRepeatAnOutbox(t *testing.T) {
 // and says at which step it ended.
 func (w *world) live(ctx context.Context, k *Kafka, last checkpoint.Number, zombie *Voice) string {
 	w.Helper()
-	v, err := k.Open(ctx, ours3)
+	v, err := openVoice(ctx, k, ours3)
 	if err != nil {
 		return "open"
 	}

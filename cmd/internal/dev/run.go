@@ -146,11 +146,12 @@ func (r *run) live(ctx context.Context) error {
 		return err
 	}
 	r.welcome(source, backlog)
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
 	go func() { ended <- source.feed(feeding) }()
 	go func() { ended <- r.watch(feeding) }()
+	go func() { ended <- r.fatal(feeding) }()
 	var failed error
-	for waiting := 2; waiting > 0; waiting-- {
+	for waiting := 3; waiting > 0; waiting-- {
 		if err := <-ended; err != nil && ctx.Err() == nil {
 			failed = err
 			stop()
@@ -162,6 +163,16 @@ func (r *run) live(ctx context.Context) error {
 		r.say("Everything is in %s; the next `taximeter dev` goes on from there.", r.o.Data)
 	}
 	return err
+}
+
+// fatal waits for a reason of the node to end.
+func (r *run) fatal(ctx context.Context) error {
+	select {
+	case err := <-r.node.Fatal():
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 func (r *run) welcome(s source, backlog int64) {
