@@ -296,6 +296,49 @@ func TestReusedFilesAreNotFetched(t *testing.T) {
 	must(t, back.Close())
 }
 
+// The standby's disk flipped a bit: the object store has the right bytes.
+func TestDamagedLocalFilesAreFetchedInstead(t *testing.T) {
+	mem := vfs.NewMem()
+	sh := shared(t, mem)
+	objects := storetest.NewMemory()
+	st := openNew(t, "s", sh)
+	apply(t, st, map[string]string{"t/a": "1"})
+	files := seal(t, st, objects, 1, nil).Files
+	must(t, mem.MkdirAll("standby", 0o755))
+	for _, f := range files {
+		data, err := checkpoint.ReadFile(t.Context(), objects, f)
+		must(t, err)
+		bad := bytes.Clone(data)
+		for i := range bad {
+			bad[i] ^= 0x55
+		}
+		file, err := mem.Create("standby/"+f.Name, vfs.WriteCategoryUnspecified)
+		must(t, err)
+		_, err = file.Write(bad)
+		must(t, errors.Join(err, file.Close()))
+	}
+	back, err := Restore(t.Context(), objects, files, "r", sh, "standby")
+	must(t, err)
+	if got := content(t, back); !maps.Equal(got, map[string]string{"t/a": "1"}) {
+		t.Errorf("got %v", got)
+	}
+	must(t, back.Close())
+}
+
+// Two lines of one partition use the same file names for other bytes.
+func TestBaseFileOfTheSameNameAndSizeButOtherBytesIsNotShared(t *testing.T) {
+	objects := storetest.NewMemory()
+	st := openNew(t, "s", shared(t, vfs.NewMem()))
+	apply(t, st, map[string]string{"t/a": "1"})
+	base := seal(t, st, objects, 1, nil).Files
+	for i := range base {
+		base[i].SHA256 = strings.Repeat("0", 64)
+	}
+	if up := seal(t, st, objects, 2, base); up.NewFiles != len(up.Files) {
+		t.Errorf("%d of %d files were uploaded", up.NewFiles, len(up.Files))
+	}
+}
+
 func TestNewerFormatSaysUpgrade(t *testing.T) {
 	sh := shared(t, vfs.NewMem())
 	objects := storetest.NewMemory()
