@@ -11,8 +11,8 @@ import (
 
 // Format is the version that this program writes. A program reads every format up to its
 // own. Any change of what an encoded value holds, also a field added to schemas.Alert,
-// raises it: an older
-// program would otherwise drop the field when it carries an entry forward.
+// raises it: an older program would otherwise drop the field when it carries an entry
+// forward.
 const Format = 1
 
 // NewerFormatError is an object written by a later program than this one.
