@@ -205,7 +205,7 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		o.part.Committed(int64(m.Number))
 	case *TariffChange:
 		if m.Tariff != nil {
-			o.part.PutTariff(m.Revision, *m.Tariff)
+			err = o.part.PutTariff(m.Revision, *m.Tariff)
 		} else {
 			o.part.WithdrawTariff(m.Revision, m.Key)
 		}

@@ -3,6 +3,8 @@ package partition
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"taximeter/actors/rule"
@@ -417,22 +419,24 @@ func (p *Partition) EndInput() error {
 }
 
 // PutTariff takes a tariff of the catalogue's revision and settles the trips that waited for one.
-func (p *Partition) PutTariff(revision schemas.Offset, t schemas.Tariff) {
+func (p *Partition) PutTariff(revision schemas.Offset, t schemas.Tariff) error {
 	p.catalogue.Put(revision, t)
-	p.retryAwaiting()
+	p.env.Watermark = p.clock.watermark
+	for _, id := range slices.Sorted(maps.Keys(p.awaiting)) {
+		s, err := p.find(id)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			p.advance(s)
+		}
+	}
+	return nil
 }
 
 // WithdrawTariff takes a tombstone of the catalogue.
 func (p *Partition) WithdrawTariff(revision schemas.Offset, k tariff.Key) {
 	p.catalogue.Withdraw(revision, k)
-}
-
-func (p *Partition) retryAwaiting() {
-	for id := range p.awaiting { // each trip settles by itself: the order changes nothing
-		if s := p.trips[id]; s != nil {
-			p.advance(s)
-		}
-	}
 }
 
 // SetRules changes the alert rules from the next event on.

@@ -128,7 +128,9 @@ func (r recording) drive(t *testing.T, maxKmh float64) (*partition.Partition, pu
 	p := s.fresh(tariffs(), nil, 0)
 	for _, tariff := range tariffs() { // the recordings are older than the cities' tariffs
 		tariff.ValidFrom = 0
-		p.PutTariff(100, tariff)
+		if err := p.PutTariff(100, tariff); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, b := range batches(records, 500) {
 		consume(t, p, b, 0)

@@ -89,9 +89,12 @@ func (s *script) do(verb string, args []string, o options) string {
 		if o["from"] != "" {
 			from = s.time(o["from"])
 		}
-		s.p.PutTariff(s.revision, schemas.Tariff{TariffID: args[0], Region: region, Category: category, ValidFrom: from, Currency: "EUR",
+		err := s.p.PutTariff(s.revision, schemas.Tariff{TariffID: args[0], Region: region, Category: category, ValidFrom: from, Currency: "EUR",
 			Base: s.micros(o["base"]), PerKm: s.micros(o["km"]), PerMin: s.micros(o["min"]), Minimum: s.micros(o["minimum"]),
 			CancelFee: s.micros(o["fee"]), GraceS: s.number(o["grace"])})
+		if err != nil {
+			s.t.Fatal(err)
+		}
 		s.revision++
 		return ""
 	case "point", "ride", "pay":

@@ -128,7 +128,7 @@ func (s setup) play(t rapid.TB, steps []step, known int, interrupted bool) histo
 			fetched := partition.SourceStatus{CaughtUp: true, FetchedAt: now}
 			check(p.Tick(now, [schemas.NumInputs]partition.SourceStatus{fetched, fetched, fetched}))
 		case st.kind == stepTariff && known < len(tariffs()):
-			p.PutTariff(schemas.Offset(known), tariffs()[known])
+			check(p.PutTariff(schemas.Offset(known), tariffs()[known]))
 			known++
 		case st.kind == stepEndSource:
 			check(p.EndSource(st.topic, now))

@@ -207,7 +207,9 @@ func eventFile(maxKmh float64) setup {
 func (s setup) fresh(tariffs []schemas.Tariff, store partition.Store, now schemas.Millis) *partition.Partition {
 	p := partition.New(7, s.mode, s.settings, s.book, s.runner, store, now)
 	for i, tariff := range tariffs {
-		p.PutTariff(schemas.Offset(i), tariff)
+		if err := p.PutTariff(schemas.Offset(i), tariff); err != nil {
+			panic(err) // nothing waits in a fresh partition
+		}
 	}
 	for _, topic := range schemas.Inputs {
 		p.StartAt(topic, 0)

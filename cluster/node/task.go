@@ -99,10 +99,10 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		}
 		part.Recover(e.Alerts.Unsent, append(sent, e.Alerts.Seen...))
 		for _, c := range changes {
-			if c.Tariff != nil {
-				part.PutTariff(c.Revision, *c.Tariff)
-			} else {
+			if c.Tariff == nil {
 				part.WithdrawTariff(c.Revision, c.Key)
+			} else if err := part.PutTariff(c.Revision, *c.Tariff); err != nil {
+				return nil, err
 			}
 		}
 		return part, nil

@@ -91,8 +91,11 @@ func (n oneNode) Explain(_ context.Context, id schemas.TripID) (trip.Explanation
 func feedNode(t *testing.T, lines string) oneNode {
 	t.Helper()
 	p := partition.New(7, partition.File, partition.DefaultSettings(), &rule.Book{}, partition.Direct{}, nil, 0)
-	p.PutTariff(12, schemas.Tariff{TariffID: "centro-1", Region: "centro", Category: schemas.Any, ValidFrom: 1_735_689_600_000, Currency: "BRL",
+	err := p.PutTariff(12, schemas.Tariff{TariffID: "centro-1", Region: "centro", Category: schemas.Any, ValidFrom: 1_735_689_600_000, Currency: "BRL",
 		Base: 4_500_000, PerKm: 2_000_000, PerMin: 300_000, Minimum: 8_000_000, CancelFee: 5_000_000, GraceS: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := edge.NewReader("events", strings.NewReader(lines))
 	for {
 		line, err := r.Next()

@@ -58,7 +58,10 @@ func Run(ctx context.Context, o Options) (_ Summary, err error) {
 		return Summary{}, err
 	}
 	defer func() { err = errors.Join(err, out.discard()) }() // also on the way of a panic
-	s := newSimulation(o, out)
+	s, err := newSimulation(o, out)
+	if err != nil {
+		return Summary{}, err
+	}
 	if err := s.run(ctx, files); err != nil {
 		return Summary{}, err
 	}
@@ -76,7 +79,7 @@ type simulation struct {
 	out     *results
 }
 
-func newSimulation(o Options, out *results) *simulation {
+func newSimulation(o Options, out *results) (*simulation, error) {
 	settings := partition.DefaultSettings()
 	settings.Trip.MaxSpeedKmh = o.MaxSpeedKmh
 	settings.Trip.Horizon = 0 // the whole file is at hand: nothing is ever too late
@@ -88,11 +91,13 @@ func newSimulation(o Options, out *results) *simulation {
 	for id := range o.Partitions {
 		p := partition.New(schemas.Partition(id), partition.File, settings, rules, partition.Direct{}, nil, 0)
 		for i, t := range o.Tariffs {
-			p.PutTariff(schemas.Offset(i), t)
+			if err := p.PutTariff(schemas.Offset(i), t); err != nil {
+				return nil, err
+			}
 		}
 		s.tasks = append(s.tasks, p)
 	}
-	return s
+	return s, nil
 }
 
 func (s *simulation) run(ctx context.Context, files *events.Files) error {

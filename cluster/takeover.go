@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"taximeter/checkpoint"
+)
+
+// Watch remembers what an observer has seen of the heartbeat objects. All instants are
+// readings of one monotonic clock, its own; the other nodes' clocks play no part.
+type Watch struct {
+	patience time.Duration
+	gap      time.Duration
+	own      run // of puts of its own heartbeat that succeeded
+	others   map[checkpoint.NodeID]sighting
+}
+
+// run is an unbroken row of observations.
+type run struct {
+	since, last time.Duration
+	begun       bool
+}
+
+// extend adds an observation; one that comes later than gap after the last begins anew: in
+// between the observer slept, and knows nothing of that time.
+func (r *run) extend(at, gap time.Duration) {
+	if !r.begun || at-r.last > gap {
+		r.since, r.begun = at, true
+	}
+	r.last = at
+}
+
+type sighting struct {
+	mark string
+	same run // reads that all found mark
+}
+
+// NewWatch makes an empty one. Patience is how long a heartbeat must stand still; gap is the
+// longest pause between two of our own puts, or two reads, that still counts as watching:
+// several heartbeat intervals, and well below patience.
+func NewWatch(patience, gap time.Duration) *Watch {
+	return &Watch{patience: patience, gap: gap, others: make(map[checkpoint.NodeID]sighting)}
+}
+
+// Put notes that our own heartbeat was put.
+func (w *Watch) Put(at time.Duration) { w.own.extend(at, w.gap) }
+
+// PutFailed notes that it could not be: whoever cannot write cannot tell the silence of
+// others from its own, and begins anew.
+func (w *Watch) PutFailed() { w.own = run{} }
+
+// Saw notes what a node's heartbeat object held; "" = there is none.
+func (w *Watch) Saw(id checkpoint.NodeID, mark string, at time.Duration) {
+	s := w.others[id]
+	if s.mark != mark {
+		s = sighting{mark: mark}
+	}
+	s.same.extend(at, w.gap)
+	w.others[id] = s
+}
+
+// Forget drops what is known of nodes that are no members any more.
+func (w *Watch) Forget(members []checkpoint.NodeID) {
+	for id := range w.others {
+		if !slices.Contains(members, id) {
+			delete(w.others, id)
+		}
+	}
+}
+
+// unchanged is how long the node's heartbeat stood still while our own puts succeeded: the
+// time that both rows of observations cover.
+func (w *Watch) unchanged(id checkpoint.NodeID) time.Duration {
+	s, ok := w.others[id]
+	if !ok || !w.own.begun {
+		return 0
+	}
+	return max(0, min(w.own.last, s.same.last)-max(w.own.since, s.same.since))
+}
+
+// Evidence is what the observer can say against a node.
+func (w *Watch) Evidence(id checkpoint.NodeID, v View) checkpoint.Evidence {
+	return checkpoint.Evidence{Alive: v.Alive(), Unchanged: w.unchanged(id), Patience: w.patience}
+}
+
+// TakeOvers lists the members of the tip that may be taken over now, with the evidence. A
+// view with the majority of the tip's members suffices against a node out of view; else,
+// and against one that gossip still calls alive, its heartbeat must have stood still.
+func TakeOvers(tip checkpoint.Manifest, v View, w *Watch) []checkpoint.TakeOver {
+	if !v.Joined || !tip.IsMember(v.Self) {
+		return nil
+	}
+	if self, ok := v.Member(v.Self); ok && self.Duty == Resigned {
+		return nil
+	}
+	alive := v.Alive()
+	reached := 0
+	for _, id := range tip.Members {
+		if slices.Contains(alive, id) {
+			reached++
+		}
+	}
+	majority := 2*reached > len(tip.Members)
+	var all []checkpoint.TakeOver
+	for _, id := range tip.Members {
+		if id == v.Self {
+			continue
+		}
+		ev := w.Evidence(id, v)
+		if majority && !slices.Contains(alive, id) || ev.Patience > 0 && ev.Unchanged >= ev.Patience {
+			all = append(all, checkpoint.TakeOver{Dead: id, Observer: v.Self, Evidence: ev})
+		}
+	}
+	return all
+}
+
+// Trouble is for how long a node has reached neither of its two needs.
+type Trouble struct{ Store, Kafka time.Duration }
+
+// Resigns reports whether a node must give up its duty: without Kafka or without the store
+// it makes no progress, and others can. It returns to duty once both answer again.
+func (t Trouble) Resigns(patience time.Duration) bool {
+	return t.Store >= patience || t.Kafka >= patience
+}
