@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -9,26 +10,25 @@ import (
 	"taximeter/schemas/codec"
 )
 
-// fill decodes queued records into the batch, those first that were appended first, until
-// it is full or a lane that more is expected of has none at hand; and reports whether it
-// got any further.
+// fill decodes queued records into the batch, in the order of their append times, until it
+// is full or no lane may go on; and reports whether it got any further.
 //
 // Control records take an offset and no place: Next passes them.
-func (s *Source) fill(b *Batch, t *task) (moved bool) {
+func (s *Source) fill(b *Batch, t *task, now time.Time) (moved bool) {
 	b.Partition, b.Records = t.partition, b.Records[:0]
 	for len(b.Records) < s.o.BatchRecords {
-		l := t.first()
+		l := t.first(now)
 		if l == nil {
 			break
 		}
 		record := l.queue[0][0]
 		if !record.Attrs.IsControl() {
 			r := b.grow()
-			if id, known := s.decode(l.topic, record, r); !known {
+			if id, known := s.decode(l.topic, record, r, now); !known {
 				*r = schemas.Record{}
 				b.Records = b.Records[:len(b.Records)-1]
 				s.learn(l, id)
-				continue // the others go on
+				continue
 			}
 		}
 		l.pop()
@@ -53,29 +53,29 @@ func (b *Batch) grow() *schemas.Record {
 
 // decode fills the zero record r; a schema id that must be asked for first comes back
 // with known false.
-func (s *Source) decode(topic schemas.Topic, in *kgo.Record, r *schemas.Record) (id int, known bool) {
+func (s *Source) decode(topic schemas.Topic, in *kgo.Record, r *schemas.Record, now time.Time) (id int, known bool) {
 	r.Topic, r.Offset, r.Key, r.Value = topic, schemas.Offset(in.Offset), in.Key, in.Value
 	r.AppendedAt = s.appendedAt(in)
 	if err := s.o.Decoder.Decode(topic, in.Value, &r.Event); err != nil {
 		r.Fault, r.Detail = schemas.DLQUnreadable, err.Error()
 		if unknown, ok := errors.AsType[*codec.UnknownSchemaError](err); ok {
 			refused, ok := s.refused[schemaKey{topic, unknown.ID}]
-			if !ok {
+			if !ok || now.After(refused.until) {
 				return unknown.ID, false
 			}
 			r.Fault, r.Detail = schemas.DLQUnknownSchema, refused.detail
 		}
 		return 0, true
 	}
-	r.Own = topic == schemas.Payments && r.Kind == schemas.PayBill && s.wrote(in)
+	r.Own = topic == schemas.Payments && r.Kind == schemas.PayBill && wroteBy(in, s.o.Namespace)
 	return 0, true
 }
 
-// wrote reports whether the headers name our namespace.
-func (s *Source) wrote(in *kgo.Record) bool {
+// wroteBy reports whether the headers name the namespace.
+func wroteBy(in *kgo.Record, namespace string) bool {
 	for _, h := range in.Headers {
 		if h.Key == schemas.HeaderNamespace {
-			return string(h.Value) == s.o.Namespace
+			return string(h.Value) == namespace
 		}
 	}
 	return false

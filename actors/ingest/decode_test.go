@@ -38,11 +38,14 @@ func prepared(tb testing.TB, n int) (*Source, *task, []*kgo.Record) {
 func pass(s *Source, t *task, queue, records []*kgo.Record) (decoded int) {
 	l := t.lanes[schemas.Telemetry]
 	copy(queue, records) // the lane lets go of what it hands out
-	l.queue = append(l.queue[:0], queue)
-	l.queued, l.next = len(queue), 0
+	l.queue, l.queued = l.queue[:0], 0
+	l.push(queue)
+	for _, l := range t.lanes {
+		l.end = l.fetched
+	}
 	b := t.free[0]
 	for l.queued > 0 {
-		s.fill(b, l)
+		s.fill(b, t, time.Now())
 		decoded += len(b.Records)
 		clear(b.Records)
 	}

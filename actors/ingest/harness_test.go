@@ -140,6 +140,14 @@ func (w *world) until(p schemas.Partition, ok func([schemas.NumInputs]LaneStatus
 	}
 }
 
+// on runs f on the Source's goroutine.
+func (w *world) on(f func()) {
+	w.Helper()
+	if err := w.source.call(f); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // record is one whose value the fake decoder reads: schema 1 and an event id.
 func record(topic schemas.Topic, p int32, id string) *kgo.Record {
 	return withSchema(topic, p, 1, id)
@@ -193,6 +201,7 @@ type registryFake struct {
 	mu    sync.Mutex
 	err   error
 	asked int
+	gate  chan struct{} // not nil: answers come when it is closed
 }
 
 func (r *registryFake) answer(err error) {
@@ -201,7 +210,14 @@ func (r *registryFake) answer(err error) {
 	r.err = err
 }
 
-func (r *registryFake) SchemaByID(context.Context, int) (string, error) {
+func (r *registryFake) SchemaByID(ctx context.Context, _ int) (string, error) {
+	if r.gate != nil {
+		select {
+		case <-r.gate:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
@@ -218,6 +234,12 @@ func ids(b *Batch) string {
 		all = append(all, string(r.EventID))
 	}
 	return strings.Join(all, " ")
+}
+
+// at gives the record an append time in ms.
+func at(ms int64, r *kgo.Record) *kgo.Record {
+	r.Timestamp = time.UnixMilli(ms)
+	return r
 }
 
 func name(i int) string { return fmt.Sprintf("e%d", i) }

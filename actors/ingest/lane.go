@@ -31,7 +31,6 @@ type task struct {
 	deliver   func(*Batch)
 	free      []*Batch // batches not out
 	lanes     [schemas.NumInputs]*lane
-	missed    time.Time // since when a lane that more is expected of has had nothing at hand; zero = none
 }
 
 func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) *task {
@@ -40,51 +39,9 @@ func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.
 		t.free = append(t.free, &Batch{home: t})
 	}
 	for _, topic := range schemas.Inputs {
-		t.lanes[topic] = &lane{topic: topic, partition: p, next: offsets[topic], fetched: offsets[topic], end: -1}
+		t.lanes[topic] = &lane{topic: topic, partition: p, namespace: s.o.Namespace, next: offsets[topic], fetched: offsets[topic], end: -1}
 	}
 	return t
-}
-
-// patience is how long a partition waits for a topic of which the broker says that there is
-// more, before its other topics go on without it.
-const patience = 2 * time.Second
-
-// first is the lane whose next record was appended first; nil if no lane has any, or if
-// one that has none at hand may still bring an earlier one.
-//
-// The order matters while catching up: a topic read hours ahead of another would make the
-// other's events late.
-func (t *task) first() *lane {
-	var first *lane
-	missing := false
-	for _, l := range t.lanes {
-		switch {
-		case l.stopped != nil || l.held || l.waiting:
-		case l.queued > 0:
-			l.absent = false
-			if first == nil || l.head() < first.head() {
-				first = l
-			}
-		case l.absent:
-		case l.end < 0 || l.fetched < l.end:
-			missing = true
-		}
-	}
-	if !missing {
-		t.missed = time.Time{}
-		return first
-	}
-	if t.missed.IsZero() {
-		t.missed = time.Now()
-	}
-	if time.Since(t.missed) < patience {
-		return nil
-	}
-	t.missed = time.Time{}
-	for _, l := range t.lanes {
-		l.absent = l.queued == 0
-	}
-	return first
 }
 
 // lane is one topic-partition: where it stands and what was fetched ahead.
@@ -93,26 +50,26 @@ func (t *task) first() *lane {
 type lane struct {
 	topic     schemas.Topic
 	partition schemas.Partition
+	namespace string // whose bills have no place in the order
 
 	queue  [][]*kgo.Record // undecoded, in offset order, no empty slices
 	queued int             // records in queue
+	head   int64           // place of the first queued record in the order of the partition
 
 	next    schemas.Offset // first offset not handed out
 	fetched schemas.Offset // first offset not fetched
 	end     schemas.Offset // last stable offset; -1 = not known
-	checked time.Time      // when end was asked for, or came with a fetch
+	checked time.Time      // when the broker was asked for end; zero = never
 
-	held     bool  // by the owner
-	absent   bool  // gave nothing for too long: the others do not wait for it
-	waiting  bool  // for a schema
-	why      error // what the last attempt to get it said
-	paused   bool  // in the client
-	stopped  error // out of the client until added anew
-	failures int   // fetch errors in a row
+	missing  time.Time // since when the others wait, or waited in vain, for it; zero = they do not
+	held     bool      // by the owner
+	waiting  bool      // for a schema
+	why      error     // what the last attempt to get it said
+	paused   bool      // in the client
+	stopped  error     // out of the client
+	retried  bool      // when stopped: back soon, not only when added anew
+	failures int       // fetch errors in a row
 }
-
-// head is the append time of the next record, in ms, as the broker wrote it.
-func (l *lane) head() int64 { return l.queue[0][0].Timestamp.UnixMilli() }
 
 func (l *lane) push(records []*kgo.Record) {
 	if len(records) == 0 {
@@ -121,6 +78,7 @@ func (l *lane) push(records []*kgo.Record) {
 	l.queue = append(l.queue, records)
 	l.queued += len(records)
 	l.fetched = schemas.Offset(records[len(records)-1].Offset + 1)
+	l.look()
 }
 
 // pop drops the first queued record, which was handed out.
@@ -133,6 +91,7 @@ func (l *lane) pop() {
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
 	}
+	l.look()
 }
 
 // LaneStatus tells where one topic-partition stands.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,8 +15,15 @@ const (
 	lastBackoff  = 10 * time.Second
 	// askTimeout bounds one question to the registry or a broker.
 	askTimeout = 5 * time.Second
-	// refusedFor is how long a refused schema id is not asked for again.
+	// probeTimeout bounds how old a good broker's answer grows because another is silent:
+	// with the next probe it must stay well below the 10 s in which it counts as fresh.
+	probeTimeout = 3 * time.Second
+	// refusedFor is how long a schema that will never do is not asked for again.
 	refusedFor = time.Minute
+	// notFoundFor is the same for an id that the registry does not have. Producers register
+	// before they produce, so such an id is wrong for good or comes within the moments in
+	// which a registry's followers lag its leader. Every wrong id costs a question in this time.
+	notFoundFor = 5 * time.Second
 	// maxRefused bounds what a producer of random ids can make us remember.
 	maxRefused = 10_000
 )
@@ -63,6 +71,7 @@ func (s *Source) ask(key schemaKey) {
 			for _, l := range s.asking[key] {
 				l.why = err
 			}
+			s.serveAll() // the others need not wait
 		})
 		if !s.pause(backoff) {
 			return
@@ -75,7 +84,11 @@ func (s *Source) refuse(key schemaKey, err error) {
 	if len(s.refused) >= maxRefused {
 		clear(s.refused)
 	}
-	s.refused[key] = refusal{fmt.Sprintf("schema %d of %s: %v", key.id, key.topic, err), time.Now().Add(refusedFor)}
+	during := refusedFor
+	if errors.Is(err, registry.ErrNotFound) {
+		during = notFoundFor
+	}
+	s.refused[key] = refusal{fmt.Sprintf("schema %d of %s: %v", key.id, key.topic, err), time.Now().Add(during)}
 }
 
 // answered lets the lanes that wait for a schema go on.
@@ -84,16 +97,5 @@ func (s *Source) answered(key schemaKey) {
 		l.waiting, l.why = false, nil
 	}
 	delete(s.asking, key)
-	for _, t := range s.tasks {
-		s.serve(t)
-	}
-}
-
-// forgetRefused lets refused ids be asked for again: a schema may have come since.
-func (s *Source) forgetRefused(now time.Time) {
-	for key, r := range s.refused {
-		if now.After(r.until) {
-			delete(s.refused, key)
-		}
-	}
+	s.serveAll()
 }

@@ -31,6 +31,7 @@ type Source struct {
 	commands chan func() // to run on the loop
 	released chan *Batch
 	polled   chan kgo.Fetches
+	added    chan struct{} // a partition whose log ends are not known yet
 
 	// All below is the loop's.
 	tasks   map[schemas.Partition]*task
@@ -52,7 +53,7 @@ func New(o Options) (*Source, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{
 		o: o, client: client, admin: kadm.NewClient(client), ctx: ctx, cancel: cancel,
-		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1),
+		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1), added: make(chan struct{}, 1),
 		tasks: map[schemas.Partition]*task{}, asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
 	}
 	s.background(s.run)
@@ -81,6 +82,10 @@ func (s *Source) add(p schemas.Partition, offsets [schemas.NumInputs]schemas.Off
 	}
 	s.tasks[p] = newTask(s, p, offsets, deliver)
 	s.consume(s.tasks[p].lanes[:]...)
+	select {
+	case s.added <- struct{}{}:
+	default: // asked for already
+	}
 	return nil
 }
 
@@ -139,6 +144,8 @@ func (s *Source) Status(p schemas.Partition) (status [schemas.NumInputs]LaneStat
 // run owns tasks and lanes. At most one poll is under way, and only while some owner has
 // room and nothing to do: when all are busy, the client holds what it fetched ahead.
 func (s *Source) run() {
+	tick := time.NewTicker(patience / 4) // patience may run out while nothing else happens
+	defer tick.Stop()
 	for {
 		if s.stop == nil && s.hungry() {
 			s.poll()
@@ -155,6 +162,8 @@ func (s *Source) run() {
 			}
 		case fetches := <-s.polled:
 			s.took(fetches)
+		case <-tick.C:
+			s.serveAll()
 		}
 	}
 }
@@ -187,7 +196,6 @@ func (s *Source) quiesce() {
 func (s *Source) took(fetches kgo.Fetches) {
 	s.stop()
 	s.stop = nil
-	now := time.Now()
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		topic, ok := schemas.InputTopic(f.Topic)
 		t := s.tasks[schemas.Partition(f.Partition)]
@@ -207,10 +215,13 @@ func (s *Source) took(fetches kgo.Fetches) {
 			return
 		}
 		l.failures = 0
-		if f.LastStableOffset >= 0 {
-			l.end, l.checked = schemas.Offset(f.LastStableOffset), now
-		}
+		// No news of when: it may have lain in the client while all owners were busy.
+		l.end = max(l.end, schemas.Offset(f.LastStableOffset))
 	})
+	s.serveAll()
+}
+
+func (s *Source) serveAll() {
 	for _, t := range s.tasks {
 		s.serve(t)
 	}
@@ -221,7 +232,7 @@ func (s *Source) serve(t *task) {
 	for len(t.free) > 0 {
 		last := len(t.free) - 1
 		b := t.free[last]
-		if !s.fill(b, t) {
+		if !s.fill(b, t, time.Now()) {
 			break
 		}
 		t.free = t.free[:last]
@@ -268,7 +279,7 @@ func (s *Source) failed(l *lane, err error) {
 	s.drop(l)
 	l.failures++
 	fault := &FetchError{Topic: l.topic.String(), Partition: l.partition, Stopped: standsStill(err), Err: err}
-	l.stopped = fault
+	l.stopped, l.retried = fault, !fault.Stopped
 	switch {
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		s.background(func() { s.outOfRange(l) })

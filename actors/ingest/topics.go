@@ -20,6 +20,42 @@ type Topology struct {
 	IDs        [schemas.NumInputs][16]byte
 }
 
+// Changed tells in which way the topics are no longer what they were; nil = in none.
+func (was Topology) Changed(now Topology) error {
+	var faults []error
+	if now.Partitions != was.Partitions {
+		faults = append(faults, fmt.Errorf("the input topics have %d partitions now and had %d: trips would change partition; "+
+			"give the topics their old partition count, or begin a new namespace", now.Partitions, was.Partitions))
+	}
+	for _, topic := range schemas.Inputs {
+		if now.IDs[topic] != was.IDs[topic] {
+			faults = append(faults, fmt.Errorf("topic %s was deleted and created again: its offsets mean other records now; begin a new namespace", topic))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Watch checks the topics every so often until Close, and tells, each time anew, what is
+// wrong with them or has Changed since they were as known. tell runs beside the Source's
+// goroutine and may call the Source, but not Close.
+func (s *Source) Watch(every time.Duration, known Topology, tell func(error)) error {
+	return s.call(func() {
+		s.background(func() {
+			for s.pause(every) {
+				ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
+				now, err := s.CheckTopics(ctx)
+				cancel()
+				if err == nil {
+					err = known.Changed(now)
+				}
+				if err != nil && s.ctx.Err() == nil {
+					tell(err)
+				}
+			}
+		})
+	})
+}
+
 // CheckTopics reads the topology and reports all that is wrong with the input topics.
 func (s *Source) CheckTopics(ctx context.Context) (Topology, error) {
 	var top Topology
@@ -108,31 +144,37 @@ func (s *Source) listed(listed kadm.ListedOffsets, err error) (Offsets, error) {
 // probe asks for the log ends again and again. Fetches that bring nothing are not seen by
 // the client's user, and a silent topic must still be known to be read to its end.
 func (s *Source) probe() {
-	for s.pause(s.o.ProbeEvery) {
+	tick := time.NewTicker(s.o.ProbeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.added:
+		}
 		asked := time.Now()
-		ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
-		ends, err := s.admin.ListCommittedOffsets(ctx, inputNames...)
+		ctx, cancel := context.WithTimeout(s.ctx, probeTimeout)
+		// Of several brokers some may fail: what the others say counts. Where none answered,
+		// CheckedAt grows old: that is how it shows.
+		ends, _ := s.admin.ListCommittedOffsets(ctx, inputNames...)
 		cancel()
-		s.do(func() {
-			s.forgetRefused(asked)
-			if err != nil {
-				return // CheckedAt grows old: that is how it shows
-			}
-			ends.Each(func(o kadm.ListedOffset) {
-				topic, ok := schemas.InputTopic(o.Topic)
-				t := s.tasks[schemas.Partition(o.Partition)]
-				if !ok || t == nil || o.Err != nil {
-					return
-				}
-				if l := t.lanes[topic]; asked.After(l.checked) { // else a fetch told newer
-					l.end, l.checked = schemas.Offset(o.Offset), asked
-				}
-			})
-			for _, t := range s.tasks {
-				s.serve(t) // an end now known may be what a partition waited for
-			}
-		})
+		s.do(func() { s.probed(ends, asked) })
 	}
+}
+
+// probed takes what the brokers said of the log ends when asked.
+func (s *Source) probed(ends kadm.ListedOffsets, asked time.Time) {
+	ends.Each(func(o kadm.ListedOffset) {
+		topic, ok := schemas.InputTopic(o.Topic)
+		t := s.tasks[schemas.Partition(o.Partition)]
+		if !ok || t == nil || o.Err != nil {
+			return
+		}
+		l := t.lanes[topic]
+		l.end, l.checked = max(schemas.Offset(o.Offset), l.fetched), asked // fetches may have come since
+	})
+	s.serveAll()
 }
 
 // outOfRange finds the exact gap and reports it. It runs beside the Source's goroutine.
