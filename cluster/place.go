@@ -27,7 +27,6 @@ func Place(members []Member, now []checkpoint.NodeID) []checkpoint.NodeID {
 	}
 	b.keep()
 	b.home()
-	b.level()
 	next := slices.Clone(now)
 	for p, i := range b.at {
 		if i >= 0 {
@@ -42,12 +41,12 @@ func Place(members []Member, now []checkpoint.NodeID) []checkpoint.NodeID {
 // Invariants: held[i] = number of p with at[p] == i; low[i] <= share of i <= high[i]; the
 // lows sum up to at most the partitions shared out, the highs to at least those.
 type board struct {
-	takers         []Member // sorted by id: the result must not depend on the order given
-	now            []checkpoint.NodeID
-	at             []int // taker of each partition; free or pinned
-	held           []int
-	low, high      []int
-	shared, weight int // partitions shared out; sum of the takers' weights
+	takers    []Member // sorted by id: the result must not depend on the order given
+	now       []checkpoint.NodeID
+	at        []int // taker of each partition, or free, or pinned
+	held      []int
+	low, high []int
+	shared    int // partitions shared out: all that are not pinned
 }
 
 const (
@@ -57,11 +56,12 @@ const (
 
 func newBoard(members []Member, now []checkpoint.NodeID) *board {
 	b := &board{now: now, at: make([]int, len(now))}
+	weight := 0
 	absent := make(map[checkpoint.NodeID]bool)
 	for _, m := range members {
 		if m.takes() {
 			b.takers = append(b.takers, m)
-			b.weight += m.Weight
+			weight += m.Weight
 		}
 		if m.Duty == Absent {
 			absent[m.ID] = true
@@ -78,25 +78,25 @@ func newBoard(members []Member, now []checkpoint.NodeID) *board {
 	}
 	b.held = make([]int, len(b.takers))
 	for _, m := range b.takers {
-		b.low = append(b.low, b.shared*m.Weight/b.weight)
-		b.high = append(b.high, (b.shared*m.Weight+b.weight-1)/b.weight)
+		b.low = append(b.low, b.shared*m.Weight/weight)
+		b.high = append(b.high, (b.shared*m.Weight+weight-1)/weight)
 	}
 	return b
 }
 
 func byID(a, b Member) int { return cmp.Compare(a.ID, b.ID) }
 
-func (b *board) put(p, taker int) {
-	if b.at[p] >= 0 {
-		b.held[b.at[p]]--
-	}
-	b.at[p] = taker
-	b.held[taker]++
-}
-
 // keep leaves with each taker what it runs, as far as its load allows: the partitions that
 // rank it highest first.
+//
+// Of the loads that are even, this chooses the one that moves least: the higher share goes
+// to those who have it already. Neither that choice nor what is kept changes while the
+// moves are under way, so a coordinator may begin again halfway and aims at the same.
 func (b *board) keep() {
+	higher := b.shared
+	for _, n := range b.low {
+		higher -= n
+	}
 	for i, m := range b.takers {
 		var own []int
 		for p, owner := range b.now {
@@ -104,15 +104,19 @@ func (b *board) keep() {
 				own = append(own, p)
 			}
 		}
+		quota := b.low[i]
+		if len(own) > quota && b.high[i] > quota && higher > 0 {
+			quota, higher = b.high[i], higher-1
+		}
 		slices.SortStableFunc(own, func(x, y int) int { return cmp.Compare(score(y, m), score(x, m)) })
-		for _, p := range own[:min(len(own), b.high[i])] {
+		for _, p := range own[:min(len(own), quota)] {
 			b.put(p, i)
 		}
 	}
 }
 
-// home gives each free partition to the taker it ranks highest, of those below their share
-// while there are any.
+// home gives each free partition to the taker that it ranks highest, of those below their
+// share while there are any.
 func (b *board) home() {
 	for p, i := range b.at {
 		if i != free {
@@ -137,29 +141,9 @@ func (b *board) best(p int, limit []int) int {
 	return best
 }
 
-// level fills up who is still below its share, from who is furthest above its own.
-func (b *board) level() {
-	for i, m := range b.takers {
-		for b.held[i] < b.low[i] {
-			from, most := -1, 0
-			for j := range b.takers {
-				// held - share, times weight to stay in integers.
-				excess := b.held[j]*b.weight - b.shared*b.takers[j].Weight
-				if b.held[j] > b.low[j] && (from < 0 || excess > most) {
-					from, most = j, excess
-				}
-			}
-			move, top := -1, 0.0
-			for p, at := range b.at {
-				if at == from {
-					if s := score(p, m); move < 0 || s > top {
-						move, top = p, s
-					}
-				}
-			}
-			b.put(move, i)
-		}
-	}
+func (b *board) put(p, taker int) {
+	b.at[p] = taker
+	b.held[taker]++
 }
 
 // score ranks members for a partition, higher first: weighted rendezvous hashing. A member's
