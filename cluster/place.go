@@ -86,8 +86,7 @@ func newBoard(members []Member, now []checkpoint.NodeID) *board {
 
 func byID(a, b Member) int { return cmp.Compare(a.ID, b.ID) }
 
-// keep leaves with each taker what it runs, as far as its load allows: the partitions that
-// rank it highest first.
+// keep leaves with each taker what it runs, as far as its load allows.
 //
 // Of the loads that are even, this chooses the one that moves least: the higher share goes
 // to those who have it already. Neither that choice nor what is kept changes while the
@@ -98,21 +97,25 @@ func (b *board) keep() {
 		higher -= n
 	}
 	for i, m := range b.takers {
-		var own []int
-		for p, owner := range b.now {
-			if owner == m.ID {
-				own = append(own, p)
-			}
-		}
 		quota := b.low[i]
-		if len(own) > quota && b.high[i] > quota && higher > 0 {
+		if b.runs(m.ID) > quota && b.high[i] > quota && higher > 0 {
 			quota, higher = b.high[i], higher-1
 		}
-		slices.SortStableFunc(own, func(x, y int) int { return cmp.Compare(score(y, m), score(x, m)) })
-		for _, p := range own[:min(len(own), quota)] {
-			b.put(p, i)
+		for p, owner := range b.now {
+			if owner == m.ID && b.held[i] < quota {
+				b.put(p, i)
+			}
 		}
 	}
+}
+
+func (b *board) runs(id checkpoint.NodeID) (n int) {
+	for _, owner := range b.now {
+		if owner == id {
+			n++
+		}
+	}
+	return n
 }
 
 // home gives each free partition to the taker that it ranks highest, of those below their
