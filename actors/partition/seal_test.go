@@ -139,8 +139,7 @@ func (s setup) play(t rapid.TB, steps []step, known int, interrupted bool) histo
 			seal()
 			p = s.restore(t, rows, now)
 		case st.kind == stepSweep:
-			seal()
-			p.Sweep(0, 0)
+			p.Sweep(0, 0) // what changed since the last seal must stay
 		}
 	}
 	h.views = make(map[schemas.TripID]trip.View)
@@ -321,6 +320,7 @@ type entry struct {
 	unsent []schemas.Alert
 	outbox schemas.Outbox
 	base   int64 // number of the entry that it grew from
+	log    int   // place in the log of sent alerts, taken when none was unacknowledged
 }
 
 // A partition that is killed at any moment, with seals open, commits unheard of and the
@@ -339,14 +339,18 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		var open []entry
 		rows := memStore{}
 		base, number := int64(0), int64(0)
-		sent := map[string]bool{}
+		var sent []string // the log of alerts
+		log := 0
 		out := newPublished()
 		p := s.fresh(tariffs(), rows, 0)
 		seal := func() {
 			number++
 			cut := p.Seal(number)
 			rows.apply(cut.Changes)
-			open = append(open, entry{number, maps.Clone(rows), cut.Unsent, cut.Outbox, base})
+			if len(cut.Unsent) == 0 {
+				log = len(sent)
+			}
+			open = append(open, entry{number, maps.Clone(rows), cut.Unsent, cut.Outbox, base, log})
 		}
 		commit := func(e entry) {
 			chain = append(chain, e)
@@ -380,17 +384,17 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 			case "send":
 				n := rapid.IntRange(0, len(p.Unsent())).Draw(t, "alerts")
 				for _, a := range p.Unsent()[:n] {
-					if sent[a.AlertID] {
+					if slices.Contains(sent, a.AlertID) {
 						t.Fatalf("alert %s of trip %s sent twice", a.RuleID, a.TripID)
 					}
-					sent[a.AlertID] = true
+					sent = append(sent, a.AlertID)
 				}
 				p.Acknowledge(n)
 			case "kill":
 				tip := chain[len(chain)-1]
-				rows, base, open = maps.Clone(tip.rows), tip.number, nil
+				rows, base, log, open = maps.Clone(tip.rows), tip.number, tip.log, nil
 				p = s.restore(t, rows, 0)
-				p.Recover(tip.unsent, slices.Sorted(maps.Keys(sent)))
+				p.Recover(tip.unsent, sent[log:])
 			}
 		}
 		for _, records := range topics {
@@ -418,4 +422,74 @@ func consumeNext(t rapid.TB, p *partition.Partition, records []schemas.Record, n
 		consume(t, p, records[:min(n, len(records))], 0)
 	}
 	return len(records) > 0
+}
+
+// Each outbox begins at the base's cut: what a later seal holds beyond the committed one waits on.
+func TestCommittedLeavesWhatIsNewer(t *testing.T) {
+	p := eventFile(0).fresh(nil, nil, 0)
+	dead := func(offset schemas.Offset) {
+		consume(t, p, []schemas.Record{{Offset: offset, Event: schemas.Event{Topic: schemas.Payments}, AppendedAt: schemas.NoTime}}, 0)
+	}
+	waiting := func(want int) {
+		t.Helper()
+		if _, _, letters := p.Waiting(); letters != want {
+			t.Fatalf("%d letters wait, want %d", letters, want)
+		}
+	}
+	dead(0)
+	first := p.Seal(1)
+	dead(1)
+	second := p.Seal(2)
+	dead(2)
+	if len(first.Outbox.DeadLetters) != 1 || len(second.Outbox.DeadLetters) != 2 {
+		t.Fatalf("outboxes of %d and %d letters, want 1 and 2", len(first.Outbox.DeadLetters), len(second.Outbox.DeadLetters))
+	}
+	p.Committed(1)
+	waiting(2)
+	p.Committed(2)
+	waiting(1)
+	p.Committed(1) // heard again
+	p.Committed(9) // another incarnation's
+	waiting(1)
+	if third := p.Seal(3); len(third.Outbox.DeadLetters) != 1 || third.Outbox.DeadLetters[0].Offset != 2 {
+		t.Fatalf("third outbox %+v", third.Outbox)
+	}
+}
+
+// An alert sent before a kill is not sent again by replay, not even when a second kill
+// falls between the first seal of the new owner and the replay of the event: the seal knows.
+func TestSentAlertsSurviveTwoKills(t *testing.T) {
+	s := eventFile(0)
+	s.book = everyRule()
+	rows := memStore{}
+	var charges []schemas.Record
+	for i := range schemas.Offset(2) {
+		charges = append(charges, schemas.Record{Offset: i, Key: []byte("c"), AppendedAt: schemas.NoTime, Event: schemas.Event{Topic: schemas.Payments,
+			Kind: schemas.PayAuthorization, TripID: "c", EventID: nameOf(int(i)), At: t0, Payment: schemas.PaymentDetail{Amount: 500}}})
+	}
+	p := s.fresh(nil, rows, 0)
+	rows.apply(p.Seal(1).Changes)
+	before := maps.Clone(rows)
+	consume(t, p, charges, 0)
+	if len(p.Unsent()) != 1 {
+		t.Fatalf("alerts %+v, want one", p.Unsent())
+	}
+	sent := []string{p.Unsent()[0].AlertID}
+
+	p = s.restore(t, before, 0)
+	p.Recover(nil, sent)
+	cut := p.Seal(2)
+	before.apply(cut.Changes)
+	if !slices.Equal(cut.Seen, sent) || len(cut.Unsent) != 0 {
+		t.Fatalf("seal knows %v, unsent %v", cut.Seen, cut.Unsent)
+	}
+	p = s.restore(t, before, 0)
+	p.Recover(cut.Unsent, nil)
+	consume(t, p, charges, 0)
+	if len(p.Unsent()) != 0 {
+		t.Fatalf("told again: %+v", p.Unsent())
+	}
+	if cut := p.Seal(3); len(cut.Seen) != 0 {
+		t.Fatalf("%v was reached and need not be known any more", cut.Seen)
+	}
 }
