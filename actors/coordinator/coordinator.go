@@ -30,6 +30,8 @@ type Task interface {
 	Committed(e checkpoint.Entry)
 	// Published is the newest manifest number whose outbox is known to be public.
 	Published() checkpoint.Number
+	// Revoked tells that the chain holds another run of the partition. It may be told again.
+	Revoked()
 }
 
 // Options of a Coordinator. All are required.
@@ -68,6 +70,8 @@ type (
 type Outcome struct {
 	Tip    checkpoint.Manifest
 	Quiet  bool // nothing had changed: no manifest was made
+	// Absent are the partitions that were not cut: late, full, or their seal failed or was
+	// refused. One may be named twice.
 	Absent []schemas.Partition
 }
 
@@ -202,18 +206,13 @@ func (c *Coordinator) round() (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	asked := c.ask(tip)
-	c.collect(asked)
-	out := Outcome{Tip: tip}
-	for t := range c.busy {
-		out.Absent = append(out.Absent, t.Partition())
-	}
-	slices.Sort(out.Absent)
+	out := Outcome{Tip: tip, Absent: slices.Concat(c.ask(tip), c.collect())}
 	for range attempts {
 		next, rejected := checkpoint.NextCheckpoint(tip, c.seals(), c.published(tip), c.o.Limits, c.stamp())
 		for _, r := range rejected {
 			c.o.Log.Warn("seal does not enter the chain", "seal", r.String())
 			delete(c.offers, r.Partition)
+			out.Absent = append(out.Absent, r.Partition)
 		}
 		if !worth(tip, next) {
 			out.Tip, out.Quiet = tip, true
@@ -233,11 +232,13 @@ func (c *Coordinator) round() (Outcome, error) {
 	return out, fmt.Errorf("checkpoint lost to other writers %d times", attempts)
 }
 
-// ask starts a seal of every task that still runs what the tip says and has room.
-func (c *Coordinator) ask(tip checkpoint.Manifest) (asked int) {
+// ask starts a seal of every task that still runs what the tip says and has room. Full are
+// the partitions without.
+func (c *Coordinator) ask(tip checkpoint.Manifest) (full []schemas.Partition) {
 	for _, t := range c.tasks {
 		e, ok := tip.Entry(t.Partition())
 		if !ok || e.Incarnation != t.Incarnation() {
+			t.Revoked()
 			continue
 		}
 		t.Committed(e) // again: an earlier round may have won without an answer
@@ -246,12 +247,12 @@ func (c *Coordinator) ask(tip checkpoint.Manifest) (asked int) {
 		}
 		if c.o.Limits.Full(e, t.Published()) {
 			c.o.Log.Error("partition is not sealed: too many outboxes wait for publication", "partition", t.Partition(), "pending", len(e.Pending))
+			full = append(full, t.Partition())
 			continue
 		}
 		c.busy[t] = true
 		c.last[t] = max(c.last[t], e.Seal) + 1
 		number := c.last[t] - 1
-		asked++
 		c.running.Go(func() {
 			seal, err := t.Seal(c.ctx, tip, number)
 			select {
@@ -260,11 +261,12 @@ func (c *Coordinator) ask(tip checkpoint.Manifest) (asked int) {
 			}
 		})
 	}
-	return asked
+	return full
 }
 
-// collect waits for the seals asked for, and takes those of earlier rounds, until the deadline.
-func (c *Coordinator) collect(asked int) {
+// collect waits for the seals asked for, and takes those of earlier rounds, until the
+// deadline. Absent are the partitions that are late or whose seal failed.
+func (c *Coordinator) collect() (absent []schemas.Partition) {
 	timer := time.NewTimer(c.o.Deadline)
 	defer timer.Stop()
 	for len(c.busy) > 0 {
@@ -273,6 +275,7 @@ func (c *Coordinator) collect(asked int) {
 			delete(c.busy, o.task)
 			switch {
 			case o.err != nil:
+				absent = append(absent, o.task.Partition())
 				if !errors.Is(o.err, context.Canceled) {
 					c.o.Log.Warn("partition could not be sealed", "partition", o.task.Partition(), "err", o.err)
 				}
@@ -280,12 +283,16 @@ func (c *Coordinator) collect(asked int) {
 				c.offers[o.seal.Partition] = *o.seal
 			}
 		case <-timer.C:
-			c.o.Log.Warn("checkpoint goes without slow partitions", "late", len(c.busy), "asked", asked)
-			return
+			for t := range c.busy {
+				absent = append(absent, t.Partition())
+			}
+			c.o.Log.Warn("checkpoint goes without slow partitions", "late", len(c.busy))
+			return absent
 		case <-c.ctx.Done():
-			return
+			return absent
 		}
 	}
+	return absent
 }
 
 func (c *Coordinator) seals() []checkpoint.Seal {

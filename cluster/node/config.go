@@ -171,8 +171,8 @@ func (c Config) Validate() error {
 	if c.Store.S3.Bucket == "" && (c.Store.S3.Endpoint != "" || c.Store.S3.Prefix != "") {
 		fault("store.s3.bucket", "is empty although other s3 settings are given")
 	}
-	if i := c.Checkpoint.Interval; i < time.Second || i > 5*time.Minute {
-		fault("checkpoint.interval", "%s: use 1s to 5m; bills wait for a checkpoint", i)
+	if i := c.Checkpoint.Interval; i < 100*time.Millisecond || i > 5*time.Minute {
+		fault("checkpoint.interval", "%s: use 100ms to 5m; bills wait for a checkpoint", i)
 	}
 	if c.Checkpoint.Deadline < time.Second {
 		fault("checkpoint.deadline", "%s: use at least 1s", c.Checkpoint.Deadline)

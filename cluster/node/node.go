@@ -17,6 +17,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/actors/coordinator"
 	"taximeter/actors/expression"
@@ -53,6 +54,10 @@ type Options struct {
 	// AppendTimes says whose record timestamps are the broker's append time.
 	AppendTimes ingest.AppendTimes
 	Log         *slog.Logger
+	// Store and Output stand in between, for harnesses that make a node fail: the store as
+	// the node sees it, and more options for the clients that send.
+	Store  func(checkpoint.Store) checkpoint.Store
+	Output []kgo.Opt
 }
 
 // Node is one taximeter process.
@@ -85,6 +90,9 @@ type Node struct {
 	catalogues *catalogues
 
 	fatal chan error // one slot; why the node must end
+
+	replaced chan struct{} // closed when another process has taken our partitions
+	replace  sync.Once
 
 	mu    sync.Mutex // guards tasks, and the catalogues' contents
 	tasks map[schemas.Partition]*task
@@ -128,6 +136,9 @@ func (n *Node) openStore(ctx context.Context) (err error) {
 		}
 	} else {
 		n.store = objectstore.NewFolder(n.cfg.Store.Folder)
+	}
+	if n.o.Store != nil {
+		n.store = n.o.Store(n.store)
 	}
 	if err := objectstore.Check(ctx, n.store, string(n.ns)+"/check/"+n.token()); err != nil {
 		return err
@@ -276,6 +287,10 @@ func (n *Node) restart(t *task) {
 		n.log.Warn("failed run did not end cleanly", "partition", t.partition, "err", err)
 	}
 	err := n.persist(n.ctx, fmt.Sprintf("restart of partition %d", t.partition), func(ctx context.Context) error {
+		ours, err := n.holds(ctx, t.partition)
+		if err != nil || !ours {
+			return err
+		}
 		tip, err := n.assign(ctx, []checkpoint.Change{n.startOf(t.partition)})
 		if err != nil {
 			return err
@@ -286,6 +301,31 @@ func (n *Node) restart(t *task) {
 	if err != nil {
 		n.log.Error("partition stays down", "partition", t.partition, "err", err)
 	}
+}
+
+// ErrReplaced is a node whose partitions another process took under the same node id.
+var ErrReplaced = errors.New("another process runs under this nodeId and has taken the partitions over: this one ends; give each process a nodeId of its own")
+
+// Replaced is closed when the node has found that another process took its place. It then
+// does nothing more, and Stop answers ErrReplaced.
+func (n *Node) Replaced() <-chan struct{} { return n.replaced }
+
+// holds reports whether the partition's run in the chain is one that this process began.
+// Taking it back would only make the two processes revoke each other for ever.
+func (n *Node) holds(ctx context.Context, p schemas.Partition) (bool, error) {
+	tip, err := checkpoint.NewChain(n.store, n.ns).Tip(ctx)
+	if err != nil {
+		return false, err
+	}
+	e, ok := tip.Entry(p)
+	if first := checkpoint.Incarnation(n.born); ok && first < e.Incarnation && e.Incarnation <= first+checkpoint.Incarnation(n.tokens.Load()) {
+		return true, nil
+	}
+	n.replace.Do(func() {
+		n.log.Error(ErrReplaced.Error())
+		close(n.replaced)
+	})
+	return false, nil
 }
 
 // confirm re-reads the chain: the entry if this run is the tip's.
@@ -358,35 +398,67 @@ func (n *Node) Checkpoint(ctx context.Context) (coordinator.Outcome, error) {
 // Done waits until a replay's input is consumed, committed and published.
 func (n *Node) Done(ctx context.Context) error {
 	for {
-		consumed := true
-		for _, t := range n.runs() {
-			s := t.stats.Load()
-			consumed = consumed && s != nil && s.Done && s.Alerts == 0
-		}
-		if consumed {
-			return n.settle(ctx)
+		if n.consumed() {
+			// A partition that began anew meanwhile consumes again.
+			if err := n.settle(ctx); err != nil || n.consumed() {
+				return err
+			}
 		}
 		select {
 		case <-time.After(beatEvery / 5):
+		case <-n.replaced:
+			return ErrReplaced
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
+func (n *Node) consumed() bool {
+	runs := n.runs()
+	for _, t := range runs {
+		if s := t.stats.Load(); s == nil || !s.Done || s.Alerts > 0 || t.failure.Load() != nil {
+			return false
+		}
+	}
+	return len(runs) == n.partitions
+}
+
 // settle commits all there is and waits until it is published.
 func (n *Node) settle(ctx context.Context) error {
-	out, err := n.Checkpoint(ctx)
-	if err != nil {
-		return err
+	for {
+		out, err := n.Checkpoint(ctx)
+		if err == nil && len(out.Absent) > 0 {
+			err = fmt.Errorf("partitions %v could not be sealed", out.Absent)
+		}
+		if err == nil {
+			err = n.published(ctx, out.Tip)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(beatEvery / 5):
+		case <-n.replaced:
+			return ErrReplaced
+		case <-ctx.Done():
+			return fmt.Errorf("not everything is committed and published; it will be at the next start: %w: %w", ctx.Err(), err)
+		}
 	}
-	if len(out.Absent) > 0 {
-		return fmt.Errorf("partitions %v could not be sealed in time", out.Absent)
-	}
+}
+
+// published waits until what the tip has pending is public, for as long as a round may take.
+func (n *Node) published(ctx context.Context, tip checkpoint.Manifest) error {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
+	defer cancel()
 	for {
 		behind := 0
+		for p := range tip.Entries {
+			behind += len(tip.Entries[p].Pending)
+		}
 		for _, t := range n.runs() {
-			behind += len(out.Tip.Entries[t.partition].Unpublished(t.Published()))
+			e := tip.Entries[t.partition]
+			behind -= len(e.Pending) - len(e.Unpublished(t.Published()))
 		}
 		if behind == 0 {
 			return nil
@@ -394,7 +466,7 @@ func (n *Node) settle(ctx context.Context) error {
 		select {
 		case <-time.After(beatEvery / 25):
 		case <-ctx.Done():
-			return fmt.Errorf("%d outboxes are not published: they will be at the next start: %w", behind, ctx.Err())
+			return fmt.Errorf("%d outboxes are not published", behind)
 		}
 	}
 }

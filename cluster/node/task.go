@@ -79,6 +79,8 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	t.speaker = host.NewSpeaker(t.speakerSpec(), e)
 	select {
 	case <-t.speaker.Opened():
+	case <-t.ctx.Done(): // revoked meanwhile
+		return nil, t.ctx.Err()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -195,6 +197,9 @@ func (t *task) Partition() schemas.Partition        { return t.partition }
 func (t *task) Incarnation() checkpoint.Incarnation { return t.incarnation }
 func (t *task) Published() checkpoint.Number        { return t.speaker.Published() }
 
+// Revoked hears that the chain holds another run of the partition.
+func (t *task) Revoked() { t.failed(host.ErrRevoked) }
+
 // Committed tells owner and speaker what the chain now says.
 func (t *task) Committed(e checkpoint.Entry) {
 	t.node.system.Root.Send(t.owner, &host.Committed{Number: e.Seal})
@@ -268,7 +273,7 @@ func (t *task) speakerSpec() host.SpeakerSpec {
 			}
 			return checkpoint.DecodeOutbox(ref.File.Key, data)
 		},
-		Revoked: func() { t.failed(host.ErrRevoked) },
+		Revoked: t.Revoked,
 		Log:     n.log,
 	}
 }

@@ -21,6 +21,6 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 			return fmt.Errorf("schema registry %s: %w", n.cfg.Registry.URL, err)
 		}
 	}
-	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Namespace: n.cfg.Namespace, Schemas: ids})
+	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Client: n.o.Output, Namespace: n.cfg.Namespace, Schemas: ids})
 	return err
 }

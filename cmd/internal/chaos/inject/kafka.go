@@ -1,0 +1,43 @@
+package inject
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Kafka is what lets the plan see the output's connections.
+func (p *Plan) Kafka() []kgo.Opt { return []kgo.Opt{kgo.WithHooks(wire{p})} }
+
+// wire passes the points of what goes over a connection: a request is written, or its
+// answer has come.
+type wire struct{ plan *Plan }
+
+func (w wire) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+	if err != nil {
+		return
+	}
+	switch kmsg.Key(key) {
+	case kmsg.Produce:
+		w.plan.pass(Sent)
+	case kmsg.EndTxn:
+		w.plan.pass(EndTxn)
+	}
+}
+
+func (w wire) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+	if err != nil {
+		return
+	}
+	switch kmsg.Key(key) {
+	case kmsg.InitProducerID:
+		w.plan.pass(Fenced)
+	case kmsg.Produce:
+		w.plan.pass(SentAfter)
+	case kmsg.EndTxn:
+		w.plan.pass(EndTxnAfter)
+	case kmsg.Fetch:
+		w.plan.pass(ReadBack)
+	}
+}

@@ -1,0 +1,125 @@
+package inject
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Variable is the environment variable that holds a plan, such as
+// "crash=commit-after:2 store=0.02 seed=7". Every part may be left out.
+const Variable = "TAXIMETER_CHAOS"
+
+// Point is a place in a node's work at which it can die.
+type Point string
+
+const (
+	Restore     Point = "restore"       // before a file of a state is read back
+	Upload      Point = "upload"        // the cut is taken, none or some of its files are up
+	UploadAfter Point = "upload-after"  // one more file is up
+	Outbox      Point = "outbox"        // the state is up, its outbox is not
+	OutboxAfter Point = "outbox-after"  // the outbox is up, no seal cites it
+	Offer       Point = "offer"         // all is up but the seal
+	OfferAfter  Point = "offer-after"   // the seal is up, no manifest holds it
+	Commit      Point = "commit"        // before the put of a manifest
+	CommitAfter Point = "commit-after"  // the manifest is in the chain, nobody was told
+	Publish     Point = "publish"       // an outbox is read, nothing of it is sent
+	Fenced      Point = "fenced"        // a transactional id was just taken
+	Sent        Point = "sent"          // records of a transaction are on the way
+	SentAfter   Point = "sent-after"    // they are in the log, the transaction is open
+	EndTxn      Point = "end"           // the end of the transaction is on the way
+	EndTxnAfter Point = "end-after"     // the transaction is over, nobody was told
+	ReadBack    Point = "read-back"     // a marker or a log of alerts was read
+	Garbage     Point = "garbage"       // before a file is deleted
+	StubAfter   Point = "manifest-stub" // an old manifest was replaced
+)
+
+// Points are all of them.
+func Points() []Point {
+	return []Point{Restore, Upload, UploadAfter, Outbox, OutboxAfter, Offer, OfferAfter, Commit, CommitAfter, Publish,
+		Fenced, Sent, SentAfter, EndTxn, EndTxnAfter, ReadBack, Garbage, StubAfter}
+}
+
+// Plan is what shall go wrong in one life of a process.
+type Plan struct {
+	Crash Point // "" = none
+	Nth   int   // at which passing of the point, from 1
+	// StoreFaults is the share of the store's calls that fail, half of them with their
+	// effect, and half of the others are slow.
+	StoreFaults float64
+	Seed        uint64
+
+	mu     sync.Mutex
+	passed int
+}
+
+// FromEnvironment reads the plan of this process; nil without one.
+func FromEnvironment() (*Plan, error) {
+	text, ok := os.LookupEnv(Variable)
+	if !ok {
+		return nil, nil
+	}
+	p, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Variable, err)
+	}
+	return p, nil
+}
+
+// Parse reads what String writes.
+func Parse(text string) (*Plan, error) {
+	p := &Plan{}
+	for _, part := range strings.Fields(text) {
+		name, value, _ := strings.Cut(part, "=")
+		var err error
+		switch name {
+		case "crash":
+			point, nth, _ := strings.Cut(value, ":")
+			p.Crash = Point(point)
+			if p.Nth, err = strconv.Atoi(nth); err == nil && (p.Nth < 1 || !slices.Contains(Points(), p.Crash)) {
+				err = fmt.Errorf("no such point")
+			}
+		case "store":
+			p.StoreFaults, err = strconv.ParseFloat(value, 64)
+		case "seed":
+			p.Seed, err = strconv.ParseUint(value, 10, 64)
+		default:
+			err = fmt.Errorf("unknown")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", part, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *Plan) String() string {
+	var parts []string
+	if p.Crash != "" {
+		parts = append(parts, fmt.Sprintf("crash=%s:%d", p.Crash, p.Nth))
+	}
+	if p.StoreFaults > 0 {
+		parts = append(parts, fmt.Sprintf("store=%g", p.StoreFaults), fmt.Sprintf("seed=%d", p.Seed))
+	}
+	return strings.Join(parts, " ")
+}
+
+// pass notes that the process is at a point, and does not return if it is to die there.
+func (p *Plan) pass(at Point) {
+	if p.Crash != at {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.passed++; p.passed != p.Nth {
+		return
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		panic(fmt.Sprintf("could not die at %s: %v", at, err))
+	}
+	select {} // the lock stays held: nothing more gets past the point
+}

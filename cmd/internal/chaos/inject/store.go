@@ -1,0 +1,170 @@
+package inject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"taximeter/checkpoint"
+)
+
+// ErrInjected is the error of every store call that a plan spoilt.
+var ErrInjected = errors.New("injected fault")
+
+// Store is st as the plan lets it be seen. ns is the namespace whose objects have points.
+func (p *Plan) Store(st checkpoint.Store, ns string) checkpoint.Store {
+	return &store{Store: st, plan: p, ns: ns + "/", rng: rand.New(rand.NewPCG(p.Seed, 1))}
+}
+
+type store struct {
+	checkpoint.Store
+	plan *Plan
+	ns   string
+
+	mu  sync.Mutex // guards rng
+	rng *rand.Rand
+}
+
+// kinds are the folders of a namespace and the points before and after a write there.
+var kinds = map[string][2]Point{
+	"part":   {Upload, UploadAfter},
+	"outbox": {Outbox, OutboxAfter},
+	"seal":   {Offer, OfferAfter},
+}
+
+func (s *store) kind(key string) string {
+	rest, ok := strings.CutPrefix(key, s.ns)
+	if !ok {
+		return ""
+	}
+	kind, _, _ := strings.Cut(rest, "/")
+	return kind
+}
+
+// fate is what becomes of one call.
+type fate struct{ lost, unheard bool }
+
+func (s *store) draw(ctx context.Context) fate {
+	s.mu.Lock()
+	x := s.rng.Float64()
+	wait := time.Duration(s.rng.Int64N(int64(slowest)))
+	s.mu.Unlock()
+	switch rate := s.plan.StoreFaults; {
+	case x < rate/2:
+		return fate{lost: true}
+	case x < rate:
+		return fate{unheard: true}
+	case x < rate*1.5:
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	return fate{}
+}
+
+const slowest = 300 * time.Millisecond
+
+func fault(op, key string) error { return fmt.Errorf("%s %s: %w", op, key, ErrInjected) }
+
+// write runs one writing call under its fate.
+func (s *store) write(ctx context.Context, op, key string, body io.Reader, do func(io.ReadSeeker) error) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	f := s.draw(ctx)
+	if f.lost {
+		return fault(op, key)
+	}
+	err = do(bytes.NewReader(data))
+	if f.unheard {
+		return fault(op, key)
+	}
+	return err
+}
+
+func (s *store) Put(ctx context.Context, key string, body io.ReadSeeker) error {
+	kind := s.kind(key)
+	points, ok := kinds[kind]
+	if ok {
+		s.plan.pass(points[0])
+	}
+	return s.write(ctx, "put", key, body, func(b io.ReadSeeker) error {
+		err := s.Store.Put(ctx, key, b)
+		if err == nil && ok {
+			s.plan.pass(points[1])
+		}
+		if err == nil && kind == "manifest" {
+			s.plan.pass(StubAfter)
+		}
+		return err
+	})
+}
+
+func (s *store) PutIfAbsent(ctx context.Context, key string, body io.ReadSeeker) (w checkpoint.Written, err error) {
+	manifest := s.kind(key) == "manifest"
+	if manifest {
+		s.plan.pass(Commit)
+	}
+	err = s.write(ctx, "put if absent", key, body, func(b io.ReadSeeker) (err error) {
+		w, err = s.Store.PutIfAbsent(ctx, key, b)
+		if manifest && err == nil && w.Stored {
+			s.plan.pass(CommitAfter)
+		}
+		return err
+	})
+	if err != nil {
+		return checkpoint.Written{}, err
+	}
+	return w, nil
+}
+
+func (s *store) Get(ctx context.Context, key string) (checkpoint.Object, error) {
+	switch s.kind(key) {
+	case "part":
+		s.plan.pass(Restore)
+	case "outbox":
+		defer s.plan.pass(Publish)
+	}
+	if f := s.draw(ctx); f.lost || f.unheard {
+		return checkpoint.Object{}, fault("get", key)
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *store) Stat(ctx context.Context, key string) (checkpoint.Info, error) {
+	if f := s.draw(ctx); f.lost || f.unheard {
+		return checkpoint.Info{}, fault("stat", key)
+	}
+	return s.Store.Stat(ctx, key)
+}
+
+func (s *store) List(ctx context.Context, prefix, after string) iter.Seq2[checkpoint.Info, error] {
+	if f := s.draw(ctx); f.lost || f.unheard {
+		return func(yield func(checkpoint.Info, error) bool) { yield(checkpoint.Info{}, fault("list", prefix)) }
+	}
+	return s.Store.List(ctx, prefix, after)
+}
+
+func (s *store) Delete(ctx context.Context, key string) error {
+	if s.kind(key) != "check" {
+		s.plan.pass(Garbage)
+	}
+	f := s.draw(ctx)
+	if f.lost {
+		return fault("delete", key)
+	}
+	err := s.Store.Delete(ctx, key)
+	if f.unheard {
+		return fault("delete", key)
+	}
+	return err
+}

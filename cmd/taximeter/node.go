@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taximeter/actors/ingest"
+	"taximeter/cluster/admin"
+	"taximeter/cluster/node"
+	"taximeter/cmd/internal/ui"
+)
+
+// nodeStopTimeout is how long the end of a node may take to commit and publish what there is.
+const nodeStopTimeout = 30 * time.Second
+
+// appendTimes are the words of --append-times.
+var appendTimes = map[string]ingest.AppendTimes{"broker": ingest.AppendTimesFromBroker, "records": ingest.AppendTimesFromRecords}
+
+func newNode() *cobra.Command {
+	var config, times string
+	var replay, verbose, asJSON bool
+	c := &cobra.Command{
+		Use:   "node",
+		Short: "Run a node against a Kafka cluster, a schema registry and a checkpoint store",
+		Long: `Run a node until SIGTERM or Ctrl-C; it then commits and publishes what there is.
+
+The configuration is a YAML file, over it TAXIMETER_* variables such as
+TAXIMETER_KAFKA_BROKERS; whatever neither names has a default that works against a local
+Kafka and registry. With --replay the node consumes what the input topics hold now, by
+event time alone, bills everything and ends.`,
+		Example: `  taximeter node --config taximeter.yaml
+  TAXIMETER_KAFKA_BROKERS=kafka:9092 taximeter node --replay --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := node.Load(config)
+			if err == nil {
+				err = cfg.Validate()
+			}
+			if err != nil {
+				return usage(err)
+			}
+			o := node.Options{Log: devLog(c, verbose)}
+			var ok bool
+			if o.AppendTimes, ok = appendTimes[times]; !ok {
+				return usage(fmt.Errorf("--append-times %q: give broker or records", times))
+			}
+			if replay {
+				o.Mode = node.Replay
+			}
+			if err := inject(&o, cfg); err != nil {
+				return usage(err)
+			}
+			say := c.OutOrStdout()
+			if asJSON {
+				say = c.ErrOrStderr()
+			}
+			partitions, err := runNode(c.Context(), cfg, o, say)
+			if err != nil || !replay {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(partitions)
+			}
+			printVerdicts(c.OutOrStdout(), partitions)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&config, "config", "", "YAML file of the configuration")
+	f.BoolVar(&replay, "replay", false, "consume what the input topics hold now, bill it all and end")
+	f.StringVar(&times, "append-times", "broker", "whose timestamps on the input records are append times: broker (LogAppendTime), or records for replays of recordings")
+	f.BoolVar(&verbose, "verbose", false, "log what the parts do")
+	f.BoolVar(&asJSON, "json", false, "with --replay: print where every partition stands as JSON")
+	return c
+}
+
+// runNode runs a node until ctx ends or, in a replay, all is done, and tells where its
+// partitions then stood.
+func runNode(ctx context.Context, cfg node.Config, o node.Options, say io.Writer) ([]admin.PartitionStatus, error) {
+	began := time.Now()
+	n, err := node.Start(ctx, cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(say, "node %s is up after %.1f s, admin %s\n", cfg.NodeID, time.Since(began).Seconds(), n.AdminURL())
+	var failed error
+	if o.Mode == node.Replay {
+		failed = n.Done(ctx)
+	} else {
+		select {
+		case <-ctx.Done():
+			fmt.Fprintln(say, "stopping: committing and publishing what there is")
+		case <-n.Replaced():
+		}
+	}
+	partitions := n.Partitions()
+	stopping, cancel := context.WithTimeout(context.Background(), nodeStopTimeout)
+	defer cancel()
+	if err := n.Stop(stopping); failed == nil || errors.Is(failed, context.Canceled) {
+		failed = errors.Join(failed, err)
+	}
+	return partitions, failed
+}
+
+func printVerdicts(w io.Writer, partitions []admin.PartitionStatus) {
+	total := int64(0)
+	for _, p := range partitions {
+		for _, n := range p.Verdicts {
+			total += n
+		}
+	}
+	fmt.Fprintf(w, "%s records of %d partitions consumed, committed and published\n", ui.Count(total), len(partitions))
+}
