@@ -2,6 +2,7 @@ package partition
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,7 @@ type Slot struct {
 	scheduled schemas.Millis // earliest entry in the timers; EndOfTime = none
 	dirty     bool           // changed since the last seal
 	touched   int64          // p.seals when it last changed
+	parts     int            // rows of points in the store
 	stored    schemas.Millis // due instant under which the store lists it; EndOfTime = it does not
 }
 
@@ -59,7 +61,7 @@ type Runner interface {
 
 // Store gives back what earlier seals of this partition wrote.
 type Store interface {
-	Load(id schemas.TripID) (snapshot []byte, ok bool, err error)
+	Get(key []byte) (value []byte, found bool, err error)
 	// Due lists at most limit of the trips to be woken by upTo, in order of (Due, ID),
 	// beginning with from.
 	Due(from DueTrip, upTo schemas.Millis, limit int) ([]DueTrip, error)
@@ -274,15 +276,28 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 	if p.store == nil {
 		return nil, nil
 	}
-	b, ok, err := p.store.Load(id)
-	if err != nil || !ok {
+	row, found, err := p.store.Get(TripKey(id))
+	if err != nil || !found {
 		return nil, err
 	}
-	t, err := trip.Restore(b)
+	parts, n := binary.Uvarint(row)
+	if n <= 0 || parts > maxParts {
+		return nil, fmt.Errorf("partition %d: trip %q: its head row is damaged", p.id, id)
+	}
+	points := make([][]byte, parts)
+	for i := range points {
+		if points[i], found, err = p.store.Get(PointsKey(id, i)); err != nil {
+			return nil, err
+		} else if !found {
+			return nil, fmt.Errorf("partition %d: trip %q: row %d of %d of its points is missing", p.id, id, i, parts)
+		}
+	}
+	t, err := trip.RestoreParts(row[n:], points...)
 	if err != nil {
 		return nil, fmt.Errorf("partition %d: %w", p.id, err)
 	}
 	s := p.admit(t, t.Due())
+	s.parts = int(parts)
 	p.timers.schedule(s)
 	if t.AwaitsTariff() {
 		p.awaiting[s.ID] = true

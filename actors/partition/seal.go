@@ -69,16 +69,36 @@ func (p *Partition) Seal(number int64) Sealed {
 	return out
 }
 
+// maxParts is how many rows of points a trip may have before they are written as one. Each
+// seal in which points came adds one; more make reading a trip back dearer, fewer write
+// its points more often.
+const maxParts = 16
+
 // write appends the rows of one changed trip.
 func (p *Partition) write(rows []Change, s *Slot) []Change {
 	s.dirty = false
 	due := s.Trip.Due()
 	gone := s.Trip.Expired()
+	parts := s.parts
+	switch {
+	case gone || s.Trip.PointsHeld() == 0:
+		parts = 0
+	case parts == maxParts:
+		parts = 1
+		rows = append(rows, Change{PointsKey(s.ID, 0), s.Trip.AppendAllPoints(nil)})
+	case s.Trip.HasNewPoints():
+		rows = append(rows, Change{PointsKey(s.ID, parts), s.Trip.AppendNewPoints(nil)})
+		parts++
+	}
+	for i := parts; i < s.parts; i++ {
+		rows = append(rows, Change{PointsKey(s.ID, i), nil})
+	}
+	s.parts = parts
 	if gone {
 		rows = append(rows, Change{TripKey(s.ID), nil})
 		due = schemas.EndOfTime
 	} else {
-		rows = append(rows, Change{TripKey(s.ID), s.Trip.AppendTo(nil)})
+		rows = append(rows, Change{TripKey(s.ID), s.Trip.AppendHead(binary.AppendUvarint(nil, uint64(parts)))})
 	}
 	if s.stored != due {
 		if s.stored != schemas.EndOfTime {
@@ -268,8 +288,16 @@ const (
 // HeaderKey is the row that Restore reads.
 func HeaderKey() []byte { return []byte(keyHeader) }
 
-// TripKey is the row of one trip.
-func TripKey(id schemas.TripID) []byte { return append([]byte(prefixRow), id...) }
+// TripKey is the row of one trip's head. The length in front keeps the rows of a trip whose
+// id begins with another's apart.
+func TripKey(id schemas.TripID) []byte {
+	return append(binary.AppendUvarint([]byte(prefixRow), uint64(len(id))), id...)
+}
+
+// PointsKey is a row of a trip's points.
+func PointsKey(id schemas.TripID, part int) []byte {
+	return binary.BigEndian.AppendUint32(TripKey(id), uint32(part))
+}
 
 // DueKey is the row that lists a trip to be woken; it sorts as (Due, ID) does.
 func DueKey(d DueTrip) []byte {

@@ -11,8 +11,8 @@ import (
 // rows is a store over the changes of seals, for trips that are loaded by id only.
 type rows map[string][]byte
 
-func (r rows) Load(id schemas.TripID) ([]byte, bool, error) {
-	b, ok := r[string(TripKey(id))]
+func (r rows) Get(key []byte) ([]byte, bool, error) {
+	b, ok := r[string(key)]
 	return b, ok, nil
 }
 

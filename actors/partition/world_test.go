@@ -171,8 +171,8 @@ func (m memStore) apply(changes []partition.Change) {
 	}
 }
 
-func (m memStore) Load(id schemas.TripID) ([]byte, bool, error) {
-	b, ok := m[string(partition.TripKey(id))]
+func (m memStore) Get(key []byte) ([]byte, bool, error) {
+	b, ok := m[string(key)]
 	return b, ok, nil
 }
 

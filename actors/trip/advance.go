@@ -107,7 +107,7 @@ func (s *State) summarise(env *Env) {
 	s.droppedAt = s.dropDue(env)
 	s.stage = summarised
 	s.billing.noTariff = false // no tariff helps any more
-	s.track = track{}
+	s.track, s.written = track{}, mark{}
 	s.links = nil
 	s.rides = nil
 	s.chains[schemas.Telemetry] = chains{}

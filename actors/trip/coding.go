@@ -14,7 +14,6 @@ func (e *encoder) uint(v uint64)   { e.b = binary.AppendUvarint(e.b, v) }
 func (e *encoder) int(v int64)     { e.b = binary.AppendVarint(e.b, v) }
 func (e *encoder) float(v float64) { e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v)) }
 func (e *encoder) text(v string)   { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
-func (e *encoder) bytes(v []byte)  { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
 func (e *encoder) bits(v ...bool) {
 	var b byte
 	for i, set := range v {
@@ -70,6 +69,23 @@ func (d *decoder) below(limit uint64) uint64 {
 	return v
 }
 
+// id reads an entry of an ids arena.
+func (d *decoder) id() schemas.EventID {
+	if d.bad || len(d.b) == 0 {
+		d.bad = true
+		return ""
+	}
+	n := entryLen(d.b)
+	if n <= 0 || n > len(d.b) {
+		d.bad = true
+		return ""
+	}
+	var buf [64]byte
+	id := schemas.EventID(appendText(buf[:0], d.take(uint64(n))))
+	d.bad = d.bad || id == ""
+	return id
+}
+
 func (d *decoder) kind() schemas.Kind { return schemas.Kind(d.below(uint64(schemas.Void) + 1)) }
 func (d *decoder) verdict() schemas.Verdict {
 	return schemas.Verdict(d.below(uint64(schemas.Rectified) + 1))
@@ -82,8 +98,7 @@ func (d *decoder) float() float64 {
 	return 0
 }
 
-func (d *decoder) text() string  { return string(d.take(d.uint())) }
-func (d *decoder) bytes() []byte { return d.take(d.uint()) }
+func (d *decoder) text() string { return string(d.take(d.uint())) }
 
 func (d *decoder) bits(to ...*bool) {
 	if b := d.take(1); b != nil {

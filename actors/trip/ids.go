@@ -89,27 +89,6 @@ func (s *ids) less(a, b idRef) bool {
 	return s.id(a) < s.id(b)
 }
 
-// restoreIDs builds the set again from an arena; false means that the arena is damaged.
-func restoreIDs(arena []byte) (ids, bool) {
-	s := ids{arena: arena}
-	for at := 0; at < len(arena); s.count++ {
-		n := entryLen(arena[at:])
-		if n <= 0 || at+n > len(arena) {
-			return ids{}, false
-		}
-		at += n
-	}
-	if s.count > 0 {
-		size := 16
-		for s.count*4 > size*3 {
-			size *= 2
-		}
-		s.table = make([]idRef, size/2)
-		s.grow()
-	}
-	return s, true
-}
-
 // entryLen is the length of the entry that b starts with, or 0 when it is cut short.
 func entryLen(b []byte) int {
 	if b[0] == packedUUID {

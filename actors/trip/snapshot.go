@@ -1,7 +1,7 @@
 package trip
 
 import (
-	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,15 +10,36 @@ import (
 	"taximeter/schemas"
 )
 
-// SnapshotFormat is the version of the snapshot's layout, its first byte. A reader takes
-// this one and all before it.
+// SnapshotFormat is the version of the layout of heads and points, the first byte of both.
+// A reader takes this one and all before it.
 const SnapshotFormat = 1
 
 // ErrSnapshot is what every fault of a snapshot's bytes wraps.
 var ErrSnapshot = errors.New("trip snapshot cannot be read")
 
+// A trip is written in two kinds of parts: a head, small and written anew each time, and
+// its telemetry, of which each part holds the points that came since the part before. So
+// what is written follows what changed, not the length of the trip.
+
 // AppendTo writes the whole trip. Restore gives a trip that behaves the same for ever.
 func (s *State) AppendTo(dst []byte) []byte {
+	head := s.AppendHead(nil)
+	dst = binary.AppendUvarint(dst, uint64(len(head)))
+	dst = append(dst, head...)
+	return s.track.appendPoints(dst, s.links, mark{})
+}
+
+// Restore reads what AppendTo wrote.
+func Restore(b []byte) (*State, error) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return nil, fmt.Errorf("%w: its head is cut short", ErrSnapshot)
+	}
+	return RestoreParts(b[w:w+int(n)], b[w+int(n):])
+}
+
+// AppendHead writes all of the trip but its points.
+func (s *State) AppendHead(dst []byte) []byte {
 	e := encoder{append(dst, SnapshotFormat)}
 	e.text(string(s.id))
 	e.uint(uint64(s.stage))
@@ -28,13 +49,6 @@ func (s *State) AppendTo(dst []byte) []byte {
 	e.int(int64(s.droppedAt))
 	e.uint(uint64(s.duplicates))
 	s.track.appendTo(&e)
-	e.uint(uint64(len(s.links)))
-	for i := range s.track.points { // in the order of points, so that equal trips give equal bytes
-		if id := s.track.ids.id(s.track.points[i].id); s.links != nil && s.links[id] != "" {
-			e.text(string(id))
-			e.text(string(s.links[id]))
-		}
-	}
 	e.uint(uint64(len(s.rides)))
 	for i := range s.rides {
 		s.rides[i].appendTo(&e)
@@ -47,13 +61,44 @@ func (s *State) AppendTo(dst []byte) []byte {
 	return s.alerts.AppendTo(e.b)
 }
 
-// Restore reads what AppendTo wrote.
-func Restore(b []byte) (*State, error) {
-	if len(b) == 0 || b[0] != SnapshotFormat {
-		return nil, fmt.Errorf("%w: format %d, this program reads format %d", ErrSnapshot, b[:min(1, len(b))], SnapshotFormat)
+// PointsHeld is how many telemetry events the trip holds.
+func (s *State) PointsHeld() int { return len(s.track.points) }
+
+// HasNewPoints reports whether points came since the last AppendNewPoints or AppendAllPoints.
+func (s *State) HasNewPoints() bool { return s.written.count < s.track.ids.count }
+
+// AppendNewPoints writes the points that no part holds yet.
+func (s *State) AppendNewPoints(dst []byte) []byte {
+	dst = s.track.appendPoints(dst, s.links, s.written)
+	s.written = s.track.mark()
+	return dst
+}
+
+// AppendAllPoints writes all points as one part, instead of those before.
+func (s *State) AppendAllPoints(dst []byte) []byte {
+	s.written = mark{}
+	return s.AppendNewPoints(dst)
+}
+
+// RestoreParts reads a head and the parts that hold the points.
+func RestoreParts(head []byte, points ...[]byte) (*State, error) {
+	s := New("")
+	for i, part := range points {
+		if err := s.restorePoints(part); err != nil {
+			return nil, fmt.Errorf("%w: part %d of %d of its points: %w", ErrSnapshot, i, len(points), err)
+		}
 	}
-	d := decoder{b: b[1:]}
-	s := New(schemas.TripID(d.text()))
+	slices.SortFunc(s.track.points, func(a, b point) int {
+		if s.track.before(&a, &b) {
+			return -1
+		}
+		return 1
+	})
+	if err := checkFormat(head); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	d := decoder{b: head[1:]}
+	s.id = schemas.TripID(d.text())
 	s.stage = stage(d.below(uint64(expired) + 1))
 	var billed bool
 	d.bits(&s.noEndTold, &s.noSummary, &s.billing.noTariff, &billed)
@@ -62,16 +107,6 @@ func Restore(b []byte) (*State, error) {
 	s.droppedAt = schemas.Millis(d.int())
 	s.duplicates = int(d.uint())
 	s.track.restore(&d)
-	for n := d.count(2); n > 0; n-- {
-		if s.links == nil {
-			s.links = make(map[schemas.EventID]schemas.EventID)
-		}
-		id := schemas.EventID(d.text())
-		s.links[id] = schemas.EventID(d.text())
-		if _, known := s.findPosition(id); !known || s.links[id] == "" {
-			d.bad = true
-		}
-	}
 	for n := d.count(5); n > 0; n-- {
 		s.rides = append(s.rides, restoreRide(&d))
 	}
@@ -80,7 +115,7 @@ func Restore(b []byte) (*State, error) {
 	}
 	s.billing.restore(&d, s.id, billed)
 	if d.bad {
-		return nil, fmt.Errorf("%w: trip %q, damaged at byte %d", ErrSnapshot, s.id, len(b)-len(d.b))
+		return nil, fmt.Errorf("%w: trip %q, damaged at byte %d of its head", ErrSnapshot, s.id, len(head)-len(d.b))
 	}
 	memory, rest, err := rule.Decode(d.b)
 	if err != nil {
@@ -90,9 +125,17 @@ func Restore(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: trip %q, %d bytes too many", ErrSnapshot, s.id, len(rest))
 	}
 	s.alerts = memory
+	s.written = s.track.mark()
 	s.restoreChains()
 	s.recount()
 	return s, nil
+}
+
+func checkFormat(part []byte) error {
+	if len(part) == 0 || part[0] < 1 || part[0] > SnapshotFormat {
+		return fmt.Errorf("format %d, this program reads up to %d", part[:min(1, len(part))], SnapshotFormat)
+	}
+	return nil
 }
 
 // restoreChains enters every linked event again; the order does not matter.
@@ -124,90 +167,64 @@ func (s *State) restoreChains() {
 	}
 }
 
+// appendTo writes what the points do not tell: the filter's decisions, in runs, and which
+// windows there are. Lengths and contents follow from them.
 func (t *track) appendTo(e *encoder) {
-	e.bytes(t.ids.arena)
 	e.uint(uint64(len(t.points)))
-	var at schemas.Millis
-	for i := range t.points {
-		p := &t.points[i]
-		e.int(int64(p.at - at))
-		at = p.at
-		e.float(p.pos.Lat)
-		e.float(p.pos.Lon)
-		e.uint(uint64(p.id))
-		e.uint(uint64(p.state) | uint64(p.verdict)<<4)
-		if p.state == accepted {
-			e.uint(uint64(p.mm))
+	for i := 0; i < len(t.points); {
+		from := i
+		for i < len(t.points) && t.points[i].state == t.points[from].state {
+			i++
 		}
+		e.uint(uint64(i-from)<<3 | uint64(t.points[from].state))
 	}
 	e.uint(uint64(len(t.windows)))
+	var at schemas.Millis
 	for i := range t.windows {
 		w := &t.windows[i]
-		e.int(int64(w.start))
+		e.int(int64(w.start-at) / int64(WindowSize))
+		at = w.start
 		e.uint(uint64(w.version))
-		e.uint(uint64(w.points))
-		e.uint(uint64(w.rejected))
-		e.uint(uint64(w.mm))
-		e.uint(uint64(w.timeMS))
-		e.float(w.maxKmh)
-		e.int(int64(w.first))
-		e.int(int64(w.last))
 	}
 }
 
+// restore reads it, over the points in order.
 func (t *track) restore(d *decoder) {
-	arena := d.bytes()
-	ids, ok := restoreIDs(append([]byte(nil), arena...))
-	d.bad = d.bad || !ok
-	t.ids = ids
+	if d.uint() != uint64(len(t.points)) {
+		d.bad = true
+	}
+	last := -1
+	for i := 0; i < len(t.points) && !d.bad; {
+		run := d.uint()
+		state, n := pointState(run&7), run>>3
+		if state == undecided || state > sameInstant || n == 0 || n > uint64(len(t.points)-i) || (last < 0 && state != voided && state != anchored) {
+			d.bad = true
+			return
+		}
+		for ; n > 0; n-- {
+			p := &t.points[i]
+			p.state = state
+			if state == accepted {
+				p.mm = t.segment(last, i)
+			}
+			if state.accepted() {
+				last = i
+			}
+			i++
+		}
+	}
 	var at schemas.Millis
-	for n := d.count(minPoint); n > 0; n-- {
-		at += schemas.Millis(d.int())
-		p := point{at: at, pos: schemas.LatLon{Lat: d.float(), Lon: d.float()}, id: idRef(d.below(uint64(len(arena)) + 1))}
-		flags := d.uint()
-		p.state, p.verdict = pointState(flags&15), schemas.Verdict(flags>>4)
-		if p.state == accepted {
-			p.mm = int64(d.uint())
+	for n := d.count(2); n > 0; n-- {
+		at += schemas.Millis(d.int()) * WindowSize
+		if k := len(t.windows); k > 0 && at <= t.windows[k-1].start {
+			d.bad = true
+			return
 		}
-		t.points = append(t.points, p)
+		t.windows = append(t.windows, tripWindow{start: at, version: int(d.uint())})
 	}
-	for n := d.count(15); n > 0; n-- {
-		t.windows = append(t.windows, tripWindow{start: schemas.Millis(d.int()), version: int(d.uint()), content: content{
-			points: int(d.uint()), rejected: int(d.uint()), mm: int64(d.uint()), timeMS: int64(d.uint()), maxKmh: d.float(),
-			first: schemas.Millis(d.int()), last: schemas.Millis(d.int())}})
+	for i := range t.windows {
+		t.windows[i].content, _ = t.contentAt(t.windows[i].start)
 	}
-	d.bad = d.bad || !t.sound()
-}
-
-// minPoint is the fewest bytes of a point: time difference, two coordinates, id, flags.
-const minPoint = 1 + 8 + 8 + 1 + 1
-
-// sound checks what the steps rely on: each point has an id of its own, points and windows
-// are in order, and every decision of the filter has an accepted point to look back to.
-func (t *track) sound() bool {
-	if t.ids.count != len(t.points) {
-		return false
-	}
-	unclaimed := make([]bool, len(t.ids.arena)) // by where an entry starts
-	for at := 0; at < len(unclaimed); at += entryLen(t.ids.arena[at:]) {
-		unclaimed[at] = true
-	}
-	begun := false
-	for i := range t.points {
-		p := &t.points[i]
-		if p.id == 0 || !unclaimed[p.id-1] || !p.pos.Valid() || p.mm < 0 || !p.verdict.Accepted() {
-			return false
-		}
-		unclaimed[p.id-1] = false
-		begun = begun || p.state == anchored
-		if p.state == undecided || p.state > sameInstant || (p.state != voided && !begun) {
-			return false
-		}
-		if i > 0 && !t.before(&t.points[i-1], p) {
-			return false
-		}
-	}
-	return slices.IsSortedFunc(t.windows, func(a, b tripWindow) int { return cmp.Compare(a.start, b.start) })
 }
 
 func (r *ride) appendTo(e *encoder) {

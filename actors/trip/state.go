@@ -82,6 +82,7 @@ type State struct {
 	story    story // what the ride events and the first point say; kept current
 	billing  billing
 	alerts   rule.Memory
+	written  mark    // the points that parts written so far hold
 	ridden   stretch // of the track, from the start to the end or so far
 
 	lastMove   schemas.Millis // newest ride or telemetry event; NoTime = none yet

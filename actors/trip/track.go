@@ -177,15 +177,8 @@ func (t *track) extend(i int) *tripWindow {
 func (t *track) rebuild(from, to int, changed func(*tripWindow)) {
 	for from < to {
 		start := windowStart(t.points[from].at)
-		first := sort.Search(from, func(i int) bool { return t.points[i].at >= start })
-		last := t.stateBefore(first).last
-		var c content
-		for from = first; from < len(t.points) && t.points[from].at < start+WindowSize; from++ {
-			c.add(t, from, last)
-			if t.points[from].state.accepted() {
-				last = from
-			}
-		}
+		c, end := t.contentAt(start)
+		from = end
 		if c == (content{}) && !t.hasWindow(start) {
 			continue // only points without effect: no window
 		}
@@ -194,6 +187,19 @@ func (t *track) rebuild(from, to int, changed func(*tripWindow)) {
 			changed(w)
 		}
 	}
+}
+
+// contentAt is what the window that starts there holds, and the index after its points.
+func (t *track) contentAt(start schemas.Millis) (c content, end int) {
+	i := sort.Search(len(t.points), func(i int) bool { return t.points[i].at >= start })
+	last := t.stateBefore(i).last
+	for ; i < len(t.points) && t.points[i].at < start+WindowSize; i++ {
+		c.add(t, i, last)
+		if t.points[i].state.accepted() {
+			last = i
+		}
+	}
+	return c, i
 }
 
 // add counts points[i], whose predecessor among the accepted ones is points[last].

@@ -23,9 +23,7 @@ type state struct {
 // flushTimeout is how long a seal may wait for the local disk before the owner gives up.
 const flushTimeout = time.Minute
 
-func (s *state) Load(id schemas.TripID) ([]byte, bool, error) {
-	return s.store.Get(partition.TripKey(id))
-}
+func (s *state) Get(key []byte) ([]byte, bool, error) { return s.store.Get(key) }
 
 // errEnough ends a scan.
 var errEnough = errors.New("enough")

@@ -1,0 +1,133 @@
+package trip
+
+import (
+	"fmt"
+	"math"
+
+	"taximeter/actors/geo"
+	"taximeter/schemas"
+)
+
+// A part of points: format, count, then for each point its flags, its instant as a
+// difference, its position, its id, and if linked what it rectifies. Positions of at most
+// seven decimals, which is a centimetre, are written as differences of integers.
+
+const (
+	flagVerdict = 0x07 // the verdict's bits
+	flagLinked  = 0x08 // rectifies another event
+	flagExact   = 0x10 // the position as two floats
+	flagsKnown  = flagVerdict | flagLinked | flagExact
+
+	degreeScale = 1e7
+
+	// minPoint is the fewest bytes of a point: flags, instant, position, id of one letter.
+	minPoint = 1 + 1 + 2 + 2
+)
+
+// mark is how much of the points some parts hold: those whose ids stand in the arena
+// before it.
+type mark struct{ arena, count int }
+
+func (t *track) mark() mark { return mark{len(t.ids.arena), t.ids.count} }
+
+// appendPoints writes the points that came since a mark.
+func (t *track) appendPoints(dst []byte, links map[schemas.EventID]schemas.EventID, since mark) []byte {
+	e := encoder{append(dst, SnapshotFormat)}
+	n := t.ids.count - since.count
+	e.uint(uint64(n))
+	from := len(t.points)
+	for left := n; left > 0; { // new points mostly stand at the end
+		if from--; int(t.points[from].id) > since.arena {
+			left--
+		}
+	}
+	var at schemas.Millis
+	var lat, lon int64
+	for i := from; i < len(t.points); i++ {
+		p := &t.points[i]
+		if int(p.id) <= since.arena {
+			continue
+		}
+		flags := uint64(p.verdict)
+		var target schemas.EventID
+		if len(links) > 0 {
+			if target = links[t.ids.id(p.id)]; target != "" {
+				flags |= flagLinked
+			}
+		}
+		pLat, latFits := fixed(p.pos.Lat)
+		pLon, lonFits := fixed(p.pos.Lon)
+		if !latFits || !lonFits {
+			flags |= flagExact
+		}
+		e.uint(flags)
+		e.int(int64(p.at - at))
+		at = p.at
+		if flags&flagExact != 0 {
+			e.float(p.pos.Lat)
+			e.float(p.pos.Lon)
+		} else {
+			e.int(pLat - lat)
+			e.int(pLon - lon)
+			lat, lon = pLat, pLon
+		}
+		e.b = append(e.b, t.ids.entry(p.id)...)
+		if target != "" {
+			e.b = appendEntry(e.b, target)
+		}
+	}
+	return e.b
+}
+
+// fixed is a coordinate as an integer, if that loses nothing of it.
+func fixed(degrees float64) (int64, bool) {
+	v := math.Round(degrees * degreeScale)
+	return int64(v), v/degreeScale == degrees && (v != 0 || !math.Signbit(degrees))
+}
+
+// restorePoints takes the points of one part; their order among parts does not matter.
+func (s *State) restorePoints(part []byte) error {
+	if err := checkFormat(part); err != nil {
+		return err
+	}
+	d := decoder{b: part[1:]}
+	var at schemas.Millis
+	var lat, lon int64
+	for n := d.count(minPoint); n > 0 && !d.bad; n-- {
+		flags := d.uint()
+		p := point{verdict: schemas.Verdict(flags & flagVerdict)}
+		at += schemas.Millis(d.int())
+		p.at = at
+		if flags&flagExact != 0 {
+			p.pos = schemas.LatLon{Lat: d.float(), Lon: d.float()}
+		} else {
+			lat, lon = lat+d.int(), lon+d.int()
+			p.pos = schemas.LatLon{Lat: float64(lat) / degreeScale, Lon: float64(lon) / degreeScale}
+		}
+		id := d.id()
+		if d.bad || flags&^flagsKnown != 0 || !p.verdict.Accepted() || !p.pos.Valid() {
+			d.bad = true
+			break
+		}
+		if _, known := s.track.ids.find(id); known {
+			return fmt.Errorf("the point %q stands in it twice, or in two parts", id)
+		}
+		p.id = s.track.ids.add(id)
+		if flags&flagLinked != 0 {
+			if s.links == nil {
+				s.links = make(map[schemas.EventID]schemas.EventID)
+			}
+			s.links[id] = d.id()
+		}
+		s.track.points = append(s.track.points, p)
+	}
+	if d.bad || len(d.b) > 0 {
+		return fmt.Errorf("damaged at byte %d", len(part)-len(d.b))
+	}
+	return nil
+}
+
+// segment is the length in mm of the segment between two points.
+func (t *track) segment(from, to int) int64 {
+	return int64(math.Round(geo.Haversine(t.points[from].pos, t.points[to].pos) * 1000))
+}
