@@ -114,7 +114,7 @@ func Start(ctx context.Context, o Options) (b *Broker, err error) {
 		return b, fmt.Errorf("client of the embedded broker: %w", err)
 	}
 	defer client.Close()
-	return b, createTopics(ctx, kadm.NewClient(client), o)
+	return b, CreateTopics(ctx, kadm.NewClient(client), o)
 }
 
 // Seeds are the addresses that a client dials first.

@@ -36,8 +36,9 @@ var topics = []topic{
 	{schemas.TopicSchemas, 1, 0},
 }
 
-// createTopics creates what is missing and refuses a kept log of another partition count.
-func createTopics(ctx context.Context, admin *kadm.Client, o Options) error {
+// CreateTopics creates what is missing of the contract's topics, on any broker, and refuses
+// a kept log of another partition count.
+func CreateTopics(ctx context.Context, admin *kadm.Client, o Options) error {
 	have, err := admin.ListTopicsWithInternal(ctx)
 	if err != nil {
 		return fmt.Errorf("list topics of the embedded broker: %w", err)

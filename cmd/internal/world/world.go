@@ -30,12 +30,22 @@ type Options struct {
 	Partitions   int    // of the input topics
 	Keep         embedded.Keep
 	Log          *slog.Logger
+	// Broker stands in for the embedded one, with the contract's topics; Client tells how to
+	// reach it.
+	Broker Broker
+	Client []kgo.Opt
+}
+
+// Broker is a running Kafka broker.
+type Broker interface {
+	Seeds() []string // host:port
+	Close() error
 }
 
 // World is a running broker and registry. Record timestamps are what the feeds say: they
 // stand for the broker's append times.
 type World struct {
-	broker   *embedded.Broker
+	broker   Broker
 	registry *http.Server
 	url      string
 	stop     context.CancelFunc
@@ -56,24 +66,35 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 			w = nil
 		}
 	}()
-	b := embedded.DefaultOptions()
-	b.Port, b.Tasks, b.AppendTimes, b.Keep = o.KafkaPort, int32(o.Partitions), embedded.AppendTimesFromRecords, o.Keep
-	if o.Dir != "" {
-		b.Dir = filepath.Join(o.Dir, "kafka")
-	}
-	if w.broker, err = embedded.Start(ctx, b); err != nil {
+	if w.broker, err = openBroker(ctx, o); err != nil {
 		return w, err
 	}
 	if err := w.openRegistry(ctx, o); err != nil {
 		return w, err
 	}
-	w.client, err = kgo.NewClient(kgo.SeedBrokers(w.Brokers()...), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
-		kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(100_000))
+	w.client, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.Brokers()...), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+		kgo.ProducerLinger(5 * time.Millisecond), kgo.MaxBufferedRecords(100_000)}, o.Client...)...)
 	if err != nil {
 		return w, err
 	}
 	w.encoder, err = feed.Register(ctx, w.schemas)
 	return w, err
+}
+
+func openBroker(ctx context.Context, o Options) (Broker, error) {
+	if o.Broker != nil {
+		return o.Broker, nil
+	}
+	b := embedded.DefaultOptions()
+	b.Port, b.Tasks, b.AppendTimes, b.Keep = o.KafkaPort, int32(o.Partitions), embedded.AppendTimesFromRecords, o.Keep
+	if o.Dir != "" {
+		b.Dir = filepath.Join(o.Dir, "kafka")
+	}
+	broker, err := embedded.Start(ctx, b)
+	if err != nil {
+		return nil, err // and no typed nil
+	}
+	return broker, nil
 }
 
 func (w *World) openRegistry(ctx context.Context, o Options) error {
@@ -82,7 +103,7 @@ func (w *World) openRegistry(ctx context.Context, o Options) error {
 		return fmt.Errorf("embedded schema registry: %w: stop what listens there, or choose another port", err)
 	}
 	w.url = "http://" + listener.Addr().String()
-	server := registry.NewServer(registry.ServerConfig{Kafka: []kgo.Opt{kgo.SeedBrokers(w.Brokers()...)}, Log: o.Log})
+	server := registry.NewServer(registry.ServerConfig{Kafka: append([]kgo.Opt{kgo.SeedBrokers(w.Brokers()...)}, o.Client...), Log: o.Log})
 	running, stop := context.WithCancel(context.Background())
 	w.stop, w.followed = stop, make(chan error, 1)
 	go func() { w.followed <- server.Run(running) }()
