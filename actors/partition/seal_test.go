@@ -493,3 +493,26 @@ func TestSentAlertsSurviveTwoKills(t *testing.T) {
 		t.Fatalf("%v was reached and need not be known any more", cut.Seen)
 	}
 }
+
+// A trip that is sealed and restored after each of many points, some late, some linked,
+// goes through every way of writing its rows.
+func TestATripOfManySealsIsTheSame(t *testing.T) {
+	s := eventFile(160)
+	var steps []step
+	for i := range 60 {
+		e := schemas.Event{Topic: schemas.Telemetry, Kind: schemas.Position, Has: schemas.HasPosition, TripID: "c", EventID: nameOf(i),
+			At: t0 + schemas.Millis(i*7%60)*10*schemas.Second, LatLon: schemas.LatLon{Lat: 41.15 + 0.0005*float64(i*7%60), Lon: -8.61}}
+		switch {
+		case i%5 == 0:
+			e.Rectifies = nameOf(i - 3)
+		case i%5 == 1: // more decimals than a centimetre
+			e.Lat += 1e-9
+		}
+		r := schemas.Record{Event: e, Offset: schemas.Offset(i), AppendedAt: schemas.NoTime, Key: []byte("c")}
+		steps = append(steps, step{kind: stepConsume, batch: []schemas.Record{r}}, step{kind: stepSeal}, step{kind: stepSweep})
+		if i%3 == 0 {
+			steps = append(steps, step{kind: stepRestore})
+		}
+	}
+	mustMatch(t, s.play(t, steps, 5, false), s.play(t, steps, 5, true))
+}
