@@ -1,0 +1,170 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"taximeter/actors/host"
+	"taximeter/checkpoint"
+	"taximeter/schemas"
+)
+
+// topics is what is durable, and a record of every call in its order.
+type topics struct {
+	mu      sync.Mutex // guards all
+	calls   []string
+	marker  checkpoint.Number
+	outputs []checkpoint.Number
+	alerts  []string
+	failing map[string]int // calls that fail, after their effect, so many times
+	entry   checkpoint.Entry
+	revoked bool
+}
+
+func (w *topics) call(name string, effect func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, name)
+	effect()
+	if w.failing[name] > 0 {
+		w.failing[name]--
+		return errors.New("answer lost")
+	}
+	return nil
+}
+
+type publisher struct{ w *topics }
+
+func (p publisher) Marker(context.Context) (made checkpoint.Number, err error) {
+	err = p.w.call("marker", func() { made = p.w.marker })
+	return made, err
+}
+func (p publisher) Publish(_ context.Context, made checkpoint.Number, _ schemas.Outbox) error {
+	return p.w.call("publish", func() { p.w.outputs, p.w.marker = append(p.w.outputs, made), made })
+}
+func (p publisher) Close() {}
+
+type sender struct{ w *topics }
+
+func (s sender) AlertsSince(_ context.Context, from schemas.Offset) (ids []string, next schemas.Offset, err error) {
+	err = s.w.call("since", func() { ids, next = slices.Clone(s.w.alerts[from:]), schemas.Offset(len(s.w.alerts)) })
+	return ids, next, err
+}
+func (s sender) SendAlerts(_ context.Context, alerts []schemas.Alert) (next schemas.Offset, err error) {
+	err = s.w.call("alerts", func() {
+		for _, a := range alerts {
+			s.w.alerts = append(s.w.alerts, a.AlertID)
+		}
+		next = schemas.Offset(len(s.w.alerts))
+	})
+	return next, err
+}
+func (s sender) Close() {}
+
+func (w *topics) speaker(t *testing.T, e checkpoint.Entry) (*host.Speaker, chan struct{}) {
+	w.entry = e
+	revoked := make(chan struct{}, 2)
+	s := host.NewSpeaker(host.SpeakerSpec{
+		Publisher: func(context.Context) (host.Publisher, error) { return publisher{w}, w.call("open", func() {}) },
+		Alerts:    func(context.Context) (host.AlertSender, error) { return sender{w}, w.call("open alerts", func() {}) },
+		Confirm: func(context.Context) (e checkpoint.Entry, err error) {
+			if w.call("confirm", func() { e = w.entry }); w.revoked {
+				err = host.ErrRevoked
+			}
+			return e, err
+		},
+		Outbox:  func(context.Context, checkpoint.OutboxRef) (schemas.Outbox, error) { return schemas.Outbox{}, nil },
+		Revoked: func() { revoked <- struct{}{} },
+		Log:     slog.New(slog.DiscardHandler),
+	}, e)
+	t.Cleanup(s.Close)
+	return s, revoked
+}
+
+func pending(made ...checkpoint.Number) (refs []checkpoint.OutboxRef) {
+	for _, m := range made {
+		refs = append(refs, checkpoint.OutboxRef{Made: m, File: checkpoint.File{Key: fmt.Sprint(m)}})
+	}
+	return refs
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatal("never: " + what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func TestNothingIsSentBeforeTheOrderOfAnOpening(t *testing.T) {
+	w := &topics{marker: 4}
+	s, _ := w.speaker(t, checkpoint.Entry{Pending: pending(3, 4, 6, 9)})
+	eventually(t, "all published", func() bool { return s.Published() == 9 })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.outputs, []checkpoint.Number{6, 9}) {
+		t.Errorf("published %v: the marker showed up to 4", w.outputs)
+	}
+	order := slices.DeleteFunc(slices.Clone(w.calls), func(c string) bool { return c == "open alerts" || c == "since" })
+	if i := slices.Index(order, "publish"); i < 3 || order[0] != "open" && order[1] != "open" || order[i-1] != "marker" {
+		t.Errorf("order %v: want open, confirm, marker, publish", order)
+	}
+}
+
+// The answer to a publish is lost although it happened: the marker, read on a new
+// connection, keeps it from being published again.
+func TestALostAnswerPublishesNothingTwice(t *testing.T) {
+	w := &topics{failing: map[string]int{"publish": 2}}
+	s, _ := w.speaker(t, checkpoint.Entry{Pending: pending(1, 2, 3)})
+	eventually(t, "all published", func() bool { return s.Published() == 3 })
+	if !slices.Equal(w.outputs, []checkpoint.Number{1, 2, 3}) {
+		t.Errorf("published %v", w.outputs)
+	}
+}
+
+func TestALostAnswerSendsNoAlertTwice(t *testing.T) {
+	w := &topics{alerts: []string{"old"}, failing: map[string]int{"alerts": 1}}
+	s, _ := w.speaker(t, checkpoint.Entry{})
+	<-s.Opened()
+	if ids, next := s.Sent(); !slices.Equal(ids, []string{"old"}) || next != 1 {
+		t.Errorf("sent before: %v, then %d", ids, next)
+	}
+	done := make(chan schemas.Offset, 1)
+	s.Alerts([]schemas.Alert{{AlertID: "a"}, {AlertID: "b"}}, func(next schemas.Offset) { done <- next })
+	// A position too early only makes the next owner read more; one too late would lose ids.
+	if next := <-done; next > 3 || !slices.Equal(w.alerts, []string{"old", "a", "b"}) {
+		t.Errorf("log %v, position %d", w.alerts, next)
+	}
+}
+
+func TestARevokedRunSendsNothing(t *testing.T) {
+	w := &topics{revoked: true}
+	s, revoked := w.speaker(t, checkpoint.Entry{Pending: pending(1)})
+	<-revoked
+	s.Close()
+	if len(w.outputs) > 0 {
+		t.Errorf("published %v", w.outputs)
+	}
+}
+
+// An outbox that cannot be published does not hold up alerts.
+func TestAlertsDoNotWaitForOutboxes(t *testing.T) {
+	w := &topics{failing: map[string]int{"publish": 1 << 30}}
+	s, _ := w.speaker(t, checkpoint.Entry{Pending: pending(1)})
+	<-s.Opened()
+	done := make(chan schemas.Offset, 1)
+	s.Alerts([]schemas.Alert{{AlertID: "a"}}, func(next schemas.Offset) { done <- next })
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the alert waits")
+	}
+}
