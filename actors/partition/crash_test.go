@@ -1,0 +1,193 @@
+package partition_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"taximeter/actors/partition"
+	"taximeter/schemas"
+)
+
+// entry is one link of the chain that a coordinator decides.
+type entry struct {
+	number int64
+	rows   memStore // the files of its cut
+	unsent []schemas.Alert
+	outbox schemas.Outbox
+	base   int64 // number of the entry that it grew from
+	log    int   // place in the log of sent alerts, taken when none was unacknowledged
+}
+
+// A partition that is killed at any moment, with seals open, commits unheard of and the
+// topics interleaved anew at each replay, publishes each version of each bill and window
+// once and ends with the same finals.
+func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := eventFile(160)
+		s.book = everyRule()
+		var topics [schemas.NumInputs][]schemas.Record
+		arrival := namedByTopic(arrivalOf(t))
+		for _, r := range arrival {
+			topics[r.Topic] = append(topics[r.Topic], r)
+		}
+		chain := []entry{{rows: memStore{}}}
+		var open []entry
+		rows := memStore{}
+		base, number := int64(0), int64(0)
+		var sent []string // the log of alerts
+		log := 0
+		out := newPublished()
+		p := s.fresh(tariffs(), rows, 0)
+		seal := func() {
+			number++
+			cut := p.Seal(number)
+			rows.apply(cut.Changes)
+			if len(cut.Unsent) == 0 {
+				log = len(sent)
+			}
+			open = append(open, entry{number, maps.Clone(rows), cut.Unsent, cut.Outbox, base, log})
+		}
+		commit := func(e entry) {
+			chain = append(chain, e)
+			out.take(t, e.outbox)
+		}
+		heard := func() {
+			tip := chain[len(chain)-1]
+			if base != tip.number {
+				base = tip.number
+				p.Committed(base)
+			}
+		}
+		seal()
+		commit(open[0])
+		heard()
+		for range rapid.IntRange(3, 40).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"consume", "consume", "consume", "seal", "commit", "heard", "send", "kill"}).Draw(t, "do") {
+			case "consume":
+				topic := rapid.SampledFrom(schemas.Inputs[:]).Draw(t, "topic")
+				consumeNext(t, p, topics[topic], rapid.IntRange(1, 4).Draw(t, "records"))
+			case "seal":
+				seal()
+			case "commit":
+				tip := chain[len(chain)-1].number
+				open = slices.DeleteFunc(open, func(e entry) bool { return e.base != tip })
+				if len(open) > 0 {
+					commit(rapid.SampledFrom(open).Draw(t, "which"))
+				}
+			case "heard":
+				heard()
+			case "send":
+				n := rapid.IntRange(0, len(p.Unsent())).Draw(t, "alerts")
+				for _, a := range p.Unsent()[:n] {
+					if slices.Contains(sent, a.AlertID) {
+						t.Fatalf("alert %s of trip %s sent twice", a.RuleID, a.TripID)
+					}
+					sent = append(sent, a.AlertID)
+				}
+				p.Acknowledge(n)
+			case "kill":
+				tip := chain[len(chain)-1]
+				rows, base, log, open = maps.Clone(tip.rows), tip.number, tip.log, nil
+				p = s.restore(t, rows, 0)
+				p.Recover(tip.unsent, sent[log:])
+			}
+		}
+		for _, records := range topics {
+			for consumeNext(t, p, records, 100) {
+			}
+		}
+		if err := p.EndInput(); err != nil {
+			t.Fatal(err)
+		}
+		heard()
+		seal()
+		commit(open[len(open)-1])
+		mustBalance(t, p)
+		mustEqual(t, p, out, judge(arrival, 160))
+	})
+}
+
+// consumeNext feeds the next records of one topic; false when there are none.
+func consumeNext(t rapid.TB, p *partition.Partition, records []schemas.Record, n int) bool {
+	t.Helper()
+	for len(records) > 0 && records[0].Offset < p.Position(records[0].Topic).Next {
+		records = records[1:]
+	}
+	if len(records) > 0 {
+		consume(t, p, records[:min(n, len(records))], 0)
+	}
+	return len(records) > 0
+}
+
+// Each outbox begins at the base's cut: what a later seal holds beyond the committed one waits on.
+func TestCommittedLeavesWhatIsNewer(t *testing.T) {
+	p := eventFile(0).fresh(nil, nil, 0)
+	dead := func(offset schemas.Offset) {
+		consume(t, p, []schemas.Record{{Offset: offset, Event: schemas.Event{Topic: schemas.Payments}, AppendedAt: schemas.NoTime}}, 0)
+	}
+	waiting := func(want int) {
+		t.Helper()
+		if _, _, letters := p.Waiting(); letters != want {
+			t.Fatalf("%d letters wait, want %d", letters, want)
+		}
+	}
+	dead(0)
+	first := p.Seal(1)
+	dead(1)
+	second := p.Seal(2)
+	dead(2)
+	if len(first.Outbox.DeadLetters) != 1 || len(second.Outbox.DeadLetters) != 2 {
+		t.Fatalf("outboxes of %d and %d letters, want 1 and 2", len(first.Outbox.DeadLetters), len(second.Outbox.DeadLetters))
+	}
+	p.Committed(1)
+	waiting(2)
+	p.Committed(2)
+	waiting(1)
+	p.Committed(1) // heard again
+	p.Committed(9) // another incarnation's
+	waiting(1)
+	if third := p.Seal(3); len(third.Outbox.DeadLetters) != 1 || third.Outbox.DeadLetters[0].Offset != 2 {
+		t.Fatalf("third outbox %+v", third.Outbox)
+	}
+}
+
+// An alert sent before a kill is not sent again by replay, not even when a second kill
+// falls between the first seal of the new owner and the replay of the event: the seal knows.
+func TestSentAlertsSurviveTwoKills(t *testing.T) {
+	s := eventFile(0)
+	s.book = everyRule()
+	rows := memStore{}
+	var charges []schemas.Record
+	for i := range schemas.Offset(2) {
+		charges = append(charges, schemas.Record{Offset: i, Key: []byte("c"), AppendedAt: schemas.NoTime, Event: schemas.Event{Topic: schemas.Payments,
+			Kind: schemas.PayAuthorization, TripID: "c", EventID: nameOf(int(i)), At: t0, Payment: schemas.PaymentDetail{Amount: 500}}})
+	}
+	p := s.fresh(nil, rows, 0)
+	rows.apply(p.Seal(1).Changes)
+	before := maps.Clone(rows)
+	consume(t, p, charges, 0)
+	if len(p.Unsent()) != 1 {
+		t.Fatalf("alerts %+v, want one", p.Unsent())
+	}
+	sent := []string{p.Unsent()[0].AlertID}
+
+	p = s.restore(t, before, 0)
+	p.Recover(nil, sent)
+	cut := p.Seal(2)
+	before.apply(cut.Changes)
+	if !slices.Equal(cut.Seen, sent) || len(cut.Unsent) != 0 {
+		t.Fatalf("seal knows %v, unsent %v", cut.Seen, cut.Unsent)
+	}
+	p = s.restore(t, before, 0)
+	p.Recover(cut.Unsent, nil)
+	consume(t, p, charges, 0)
+	if len(p.Unsent()) != 0 {
+		t.Fatalf("told again: %+v", p.Unsent())
+	}
+	if cut := p.Seal(3); len(cut.Seen) != 0 {
+		t.Fatalf("%v was reached and need not be known any more", cut.Seen)
+	}
+}
