@@ -44,6 +44,7 @@ const (
 	kindManifest kind = "manifest"
 	kindSeal     kind = "seal"
 	kindStub     kind = "stub"
+	kindAudit    kind = "audit"
 )
 
 // envelope is the outer form of every JSON object, fixed for all formats. The sum covers

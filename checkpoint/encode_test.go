@@ -34,6 +34,8 @@ func golden(t *testing.T, name string, data []byte) {
 
 func richManifest(t *testing.T) checkpoint.Manifest {
 	tip := chainOf(t)
+	tip.Entries[1].Cut = &checkpoint.Offsets{}
+	tip.Entries[1].Abandoned = &checkpoint.Abandoned{Spans: []checkpoint.Span{{After: 1, Through: 2}}, Since: 3, Next: checkpoint.Offsets{4, 5, 6}, Watermark: 7}
 	return grown(t, tip, richSeal(tip))
 }
 
@@ -41,7 +43,7 @@ func richSeal(tip checkpoint.Manifest) checkpoint.Seal {
 	s := sealOf(tip, 0, 0, 4)
 	s.Next = checkpoint.Offsets{4, 5, 6}
 	s.Outbox.Staged = []checkpoint.File{fileOf(ns.Stage, s, "lake")}
-	s.Published = 1
+	s.Published, s.Reached = 1, true
 	s.Alerts = checkpoint.Alerts{Unsent: []schemas.Alert{{AlertID: "id", RuleID: "r", RuleVersion: 2, Kind: "parada", TripID: "t<&>", Details: map[string]string{"k": "v"}}},
 		Seen: []string{"seen"}, LogNext: 9}
 	return s

@@ -20,6 +20,7 @@ type Namespace string
 //	<ns>/outbox/<partition>/<epoch>-<seal>-<hash>
 //	<ns>/stage/<partition>/<epoch>-<seal>-<hash>    what sinks staged
 //	<ns>/node/<id>                                  heartbeats
+//	<ns>/audit/<token>                              what operators did; kept for ever
 const (
 	folderManifest = "manifest"
 	folderPart     = "part"
@@ -27,6 +28,7 @@ const (
 	folderOutbox   = "outbox"
 	folderStage    = "stage"
 	folderNode     = "node"
+	folderAudit    = "audit"
 )
 
 // hashDigits of a file's SHA-256 go into its name: with 128 bits two contents of one seal
@@ -74,6 +76,12 @@ func (ns Namespace) Node(id NodeID) string { return ns.folder(folderNode) + stri
 // NodePrefix is the folder of all heartbeats.
 func (ns Namespace) NodePrefix() string { return ns.folder(folderNode) }
 
+// Audit is the key of the record of what an operator did.
+func (ns Namespace) Audit(token string) string { return ns.folder(folderAudit) + token }
+
+// AuditPrefix is the folder of those records.
+func (ns Namespace) AuditPrefix() string { return ns.folder(folderAudit) }
+
 // Place is one seal of one partition: what it uploads is named by it.
 type Place struct {
 	Partition schemas.Partition
@@ -112,8 +120,8 @@ func (ns Namespace) Seal(pl Place) string { return ns.sealed(folderSeal, pl) }
 // SealPrefix is the folder of all seals.
 func (ns Namespace) SealPrefix() string { return ns.folder(folderSeal) }
 
-// CollectedPrefixes are the folders that garbage collection looks through. Manifests and
-// heartbeats are not among them.
+// CollectedPrefixes are the folders that garbage collection looks through. Manifests,
+// heartbeats and audit records are not among them.
 func (ns Namespace) CollectedPrefixes() []string {
 	return []string{ns.folder(folderPart), ns.folder(folderSeal), ns.folder(folderOutbox), ns.folder(folderStage)}
 }

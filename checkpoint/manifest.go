@@ -12,7 +12,7 @@ type Offsets [schemas.NumInputs]schemas.Offset
 
 // Entry is what a manifest says of one partition: who owns it, and the newest cut of it.
 //
-// Invariants: every pending Made <= Made, ascending; First <= Next.
+// Invariants: every pending Made <= Made, ascending; First <= Stands().
 type Entry struct {
 	// Made is the number of the manifest that created the cut. Carrying forward, assignment
 	// and restore keep it: it identifies what the sinks have seen.
@@ -24,12 +24,26 @@ type Entry struct {
 
 	// The cut: [First, Next) are the offsets that Made's outbox speaks of.
 	First     Offsets        `json:"first"`
-	Next      Offsets        `json:"next"` // first offsets not reflected in Files
+	Next      Offsets        `json:"next"` // where a run goes on: first offsets not reflected in Files
 	Watermark schemas.Millis `json:"watermark"`
+	// Cut is where Files stand if an operator has moved Next since; see SetOffset.
+	Cut *Offsets `json:"cut,omitempty"`
 
 	Files   []File      `json:"files,omitempty"`   // the state at the cut
 	Pending []OutboxRef `json:"pending,omitempty"` // not yet known as published, ascending by Made
 	Alerts  Alerts      `json:"alerts"`
+
+	// Abandoned is not nil after a restore, until a run has come to where the line left
+	// behind stood.
+	Abandoned *Abandoned `json:"abandoned,omitempty"`
+}
+
+// Stands is where Files stand: Next, unless an operator has moved it.
+func (e Entry) Stands() Offsets {
+	if e.Cut != nil {
+		return *e.Cut
+	}
+	return e.Next
 }
 
 // Base names the cut that a seal grew from.
@@ -59,6 +73,7 @@ const (
 	CauseCheckpoint Cause = "checkpoint"
 	CauseAssignment Cause = "assignment" // also joins, leaves and take-overs
 	CauseRestore    Cause = "restore"
+	CauseOffsets    Cause = "offsets" // an operator moved where consumption goes on
 )
 
 // Manifest is one link of the chain: the whole truth about a namespace at its number. It
@@ -167,9 +182,9 @@ func (e Entry) check(m Manifest) error {
 	if e.Owner != "" && !m.IsMember(e.Owner) {
 		return fmt.Errorf("owner %q is not a member of %v", e.Owner, m.Members)
 	}
-	for t := range e.Next {
-		if e.First[t] > e.Next[t] {
-			return fmt.Errorf("%s: first offset %d after next %d", schemas.Topic(t), e.First[t], e.Next[t])
+	for t, stands := range e.Stands() {
+		if e.First[t] > stands {
+			return fmt.Errorf("%s: first offset %d after next %d", schemas.Topic(t), e.First[t], stands)
 		}
 	}
 	last := Number(0)

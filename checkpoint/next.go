@@ -82,5 +82,9 @@ func grow(e Entry, s Seal, n Number, lim Limits) (Entry, Reason) {
 	e.Made, e.Seal = n, s.Number
 	e.First, e.Next, e.Watermark = s.First, s.Next, s.Watermark
 	e.Files, e.Alerts = s.Files, s.Alerts
+	e.Cut = nil
+	if s.Reached {
+		e.Abandoned = nil
+	}
 	return e, ""
 }

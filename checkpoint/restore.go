@@ -1,6 +1,34 @@
 package checkpoint
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"taximeter/schemas"
+)
+
+// Abandoned is what a restore leaves behind: results of the manifests in Spans may be
+// public, and the runs after the restore compute them again. Until a run has come to where
+// the line stood, it keeps to itself what equals or contradicts a public result; then what
+// still differs goes out as the next version.
+type Abandoned struct {
+	Spans []Span         `json:"spans"`
+	Since schemas.Millis `json:"since"` // when the restored manifest was made, by its writer's clock
+	// Next and Watermark are where the line stood.
+	Next      Offsets        `json:"next"`
+	Watermark schemas.Millis `json:"watermark"`
+}
+
+// Span is the manifests (After, Through].
+type Span struct {
+	After   Number `json:"after"`
+	Through Number `json:"through"`
+}
+
+// Holds reports whether an outbox made by manifest n was of an abandoned line.
+func (a *Abandoned) Holds(n Number) bool {
+	return a != nil && slices.ContainsFunc(a.Spans, func(s Span) bool { return s.After < n && n <= s.Through })
+}
 
 // Restore derives the manifest that takes every partition back to what old, an earlier
 // manifest of the same chain, says of it: same chain, next number, lineage + 1, epoch + 1.
@@ -8,9 +36,8 @@ import "fmt"
 // is named: the next assignment starts them anew.
 //
 // The put that follows proves that old was still retained, because what is retained is a
-// function of the tip. What was published after old stays public: recomputed results that
-// are equal are suppressed by id, others go out as the next version. The caller takes the
-// lake back in the same operation.
+// function of the tip. What was published after old stays public: Abandoned tells the next
+// run where to find it. The caller takes the lake back in the same operation.
 func Restore(tip, old Manifest, lim Limits, by Stamp) (Manifest, error) {
 	refuse := func(format string, args ...any) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("restore manifest %d after %d: %s", old.Number, tip.Number, fmt.Sprintf(format, args...))
@@ -32,7 +59,32 @@ func Restore(tip, old Manifest, lim Limits, by Stamp) (Manifest, error) {
 	for p := range next.Entries {
 		e := old.Entries[p]
 		e.Epoch, e.Incarnation, e.Owner = tip.Entries[p].Epoch+1, 0, ""
+		e.Abandoned = e.Abandoned.with(old, tip, tip.Entries[p])
 		next.Entries[p] = e
 	}
 	return next, nil
+}
+
+// with is a, what the restored entry itself had still to reach, and the line from old to
+// tip, which ends in entry end.
+func (a *Abandoned) with(old, tip Manifest, end Entry) *Abandoned {
+	if old.Number == tip.Number {
+		return a
+	}
+	all := Abandoned{Since: old.CreatedAt, Next: end.Next, Watermark: end.Watermark}
+	for _, other := range []*Abandoned{a, end.Abandoned} { // the line may not have come to where another stood
+		if other == nil {
+			continue
+		}
+		for t := range all.Next {
+			all.Next[t] = max(all.Next[t], other.Next[t])
+		}
+		all.Watermark = max(all.Watermark, other.Watermark)
+	}
+	if a != nil {
+		all.Spans = slices.Clone(a.Spans)
+		all.Since = min(all.Since, a.Since)
+	}
+	all.Spans = append(all.Spans, Span{After: old.Number, Through: tip.Number})
+	return &all
 }

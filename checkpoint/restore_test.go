@@ -41,6 +41,47 @@ func TestRestoreCopiesTheOldEntryWithItsPendingUnderANewEpochAndLineage(t *testi
 	}
 }
 
+func TestARestoreTellsWhatItLeavesBehind(t *testing.T) {
+	m3 := grown(t, chainOf(t), sealOf(chainOf(t), 0, 0, 4))
+	m4 := grown(t, m3, sealOf(m3, 0, 0, 7))
+	back, err := checkpoint.Restore(m4, m3, limits, by("x"))
+	must(t, err)
+	a := back.Entries[0].Abandoned
+	if a == nil || a.Since != m3.CreatedAt || a.Next != offsets(7) || a.Watermark != 7 {
+		t.Fatalf("%+v", a)
+	}
+	for n, want := range map[checkpoint.Number]bool{3: false, 4: true, 5: false} {
+		if a.Holds(n) != want {
+			t.Errorf("holds %d: %t", n, !want)
+		}
+	}
+	// It stays until a run has come there.
+	tip, err := checkpoint.Assign(back, limits, by("x"), checkpoint.Start{Partition: 0, Owner: "b", Incarnation: 5})
+	must(t, err)
+	onTheWay := grown(t, tip, sealOf(tip, 0, 0, 5))
+	if onTheWay.Entries[0].Abandoned == nil {
+		t.Error("forgotten on the way")
+	}
+	s := sealOf(onTheWay, 0, 0, 8)
+	s.Reached, s.Outbox.File = true, checkpoint.File{}
+	if there := grown(t, onTheWay, s); there.Entries[0].Abandoned != nil {
+		t.Error("not forgotten when reached")
+	}
+	// A second restore before that: both lines are left behind, up to the further one's end.
+	lim := checkpoint.Limits{Retain: 9, MaxPending: 2}
+	twice, err := checkpoint.Restore(onTheWay, back, lim, by("y"))
+	must(t, err)
+	a = twice.Entries[0].Abandoned
+	if a.Next != offsets(7) || a.Watermark != 7 || !a.Holds(4) || a.Holds(5) || !a.Holds(7) {
+		t.Errorf("%+v", a)
+	}
+	if to, err := checkpoint.Restore(back, back, lim, by("z")); err != nil || to.Entries[0].Abandoned != back.Entries[0].Abandoned {
+		t.Errorf("a restore to the tip itself leaves nothing more behind: %v", err)
+	}
+	_, err = checkpoint.EncodeManifest(twice)
+	must(t, err)
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	m3 := grown(t, chainOf(t), sealOf(chainOf(t), 0, 0, 4))
 	m4 := grown(t, m3, sealOf(m3, 0, 0, 7))

@@ -30,6 +30,8 @@ type Seal struct {
 	// Published is a marker that the owner has read or written: all sinks have every outbox
 	// with Made <= Published.
 	Published Number `json:"published,omitempty"`
+	// Reached says that the run has come to where the line stood that a restore abandoned.
+	Reached bool `json:"reached,omitempty"`
 }
 
 // NewSeal is the next seal of a run: it grows from the tip's entry of that partition. The
