@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,9 +32,10 @@ type Options struct {
 	Keep         embedded.Keep
 	Log          *slog.Logger
 	// Broker stands in for the embedded one, with the contract's topics; Client tells how to
-	// reach it.
+	// reach it. Feed is more for the client that sends.
 	Broker Broker
 	Client []kgo.Opt
+	Feed   []kgo.Opt
 }
 
 // Broker is a running Kafka broker.
@@ -73,7 +75,7 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 		return w, err
 	}
 	w.client, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.Brokers()...), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
-		kgo.ProducerLinger(5 * time.Millisecond), kgo.MaxBufferedRecords(100_000)}, o.Client...)...)
+		kgo.ProducerLinger(5 * time.Millisecond), kgo.MaxBufferedRecords(100_000)}, slices.Concat(o.Client, o.Feed)...)...)
 	if err != nil {
 		return w, err
 	}
@@ -184,7 +186,15 @@ func (w *World) Catalogue(ctx context.Context, tariffs []schemas.Tariff, rules [
 			return err
 		}
 	}
-	return w.client.ProduceSync(ctx, records...).FirstErr()
+	sent := make(chan error, len(records))
+	for _, r := range records {
+		w.client.Produce(ctx, r, func(_ *kgo.Record, err error) { sent <- err })
+	}
+	errs := []error{w.client.Flush(ctx)}
+	for range records {
+		errs = append(errs, <-sent)
+	}
+	return errors.Join(errs...)
 }
 
 // unknownTimes begins the timestamps of records whose append time is not known: negative,

@@ -8,11 +8,11 @@ import (
 )
 
 // Kafka is what lets the plan see the output's connections.
-func (p *Plan) Kafka() []kgo.Opt { return []kgo.Opt{kgo.WithHooks(wire{p})} }
+func (a *Armed) Kafka() []kgo.Opt { return []kgo.Opt{kgo.WithHooks(wire{a})} }
 
 // wire passes the points of what goes over a connection: a request is written, or its
 // answer has come.
-type wire struct{ plan *Plan }
+type wire struct{ armed *Armed }
 
 func (w wire) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
 	if err != nil {
@@ -20,9 +20,9 @@ func (w wire) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Du
 	}
 	switch kmsg.Key(key) {
 	case kmsg.Produce:
-		w.plan.pass(Sent)
+		w.armed.pass(Sent)
 	case kmsg.EndTxn:
-		w.plan.pass(EndTxn)
+		w.armed.pass(EndTxn)
 	}
 }
 
@@ -32,12 +32,12 @@ func (w wire) OnBrokerRead(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Dur
 	}
 	switch kmsg.Key(key) {
 	case kmsg.InitProducerID:
-		w.plan.pass(Fenced)
+		w.armed.pass(Fenced)
 	case kmsg.Produce:
-		w.plan.pass(SentAfter)
+		w.armed.pass(SentAfter)
 	case kmsg.EndTxn:
-		w.plan.pass(EndTxnAfter)
+		w.armed.pass(EndTxnAfter)
 	case kmsg.Fetch:
-		w.plan.pass(ReadBack)
+		w.armed.pass(ReadBack)
 	}
 }

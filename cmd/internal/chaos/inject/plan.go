@@ -52,13 +52,20 @@ type Plan struct {
 	// effect, and half of the others are slow.
 	StoreFaults float64
 	Seed        uint64
+}
 
-	mu     sync.Mutex
+// Armed is a plan at work in this process.
+type Armed struct {
+	plan   Plan
+	mu     sync.Mutex // guards passed
 	passed int
 }
 
-// FromEnvironment reads the plan of this process; nil without one.
-func FromEnvironment() (*Plan, error) {
+// Arm sets a plan to work.
+func (p Plan) Arm() *Armed { return &Armed{plan: p} }
+
+// FromEnvironment sets this process's plan to work; nil without one.
+func FromEnvironment() (*Armed, error) {
 	text, ok := os.LookupEnv(Variable)
 	if !ok {
 		return nil, nil
@@ -67,15 +74,13 @@ func FromEnvironment() (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Variable, err)
 	}
-	return p, nil
+	return p.Arm(), nil
 }
 
 // Parse reads what String writes.
-func Parse(text string) (*Plan, error) {
-	p := &Plan{}
+func Parse(text string) (p Plan, err error) {
 	for _, part := range strings.Fields(text) {
 		name, value, _ := strings.Cut(part, "=")
-		var err error
 		switch name {
 		case "crash":
 			point, nth, _ := strings.Cut(value, ":")
@@ -91,13 +96,13 @@ func Parse(text string) (*Plan, error) {
 			err = fmt.Errorf("unknown")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", part, err)
+			return p, fmt.Errorf("%q: %w", part, err)
 		}
 	}
 	return p, nil
 }
 
-func (p *Plan) String() string {
+func (p Plan) String() string {
 	var parts []string
 	if p.Crash != "" {
 		parts = append(parts, fmt.Sprintf("crash=%s:%d", p.Crash, p.Nth))
@@ -109,13 +114,13 @@ func (p *Plan) String() string {
 }
 
 // pass notes that the process is at a point, and does not return if it is to die there.
-func (p *Plan) pass(at Point) {
-	if p.Crash != at {
+func (a *Armed) pass(at Point) {
+	if a.plan.Crash != at {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.passed++; p.passed != p.Nth {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.passed++; a.passed != a.plan.Nth {
 		return
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {

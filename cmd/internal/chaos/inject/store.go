@@ -19,14 +19,14 @@ import (
 var ErrInjected = errors.New("injected fault")
 
 // Store is st as the plan lets it be seen. ns is the namespace whose objects have points.
-func (p *Plan) Store(st checkpoint.Store, ns string) checkpoint.Store {
-	return &store{Store: st, plan: p, ns: ns + "/", rng: rand.New(rand.NewPCG(p.Seed, 1))}
+func (a *Armed) Store(st checkpoint.Store, ns string) checkpoint.Store {
+	return &store{Store: st, armed: a, ns: ns + "/", rng: rand.New(rand.NewPCG(a.plan.Seed, 1))}
 }
 
 type store struct {
 	checkpoint.Store
-	plan *Plan
-	ns   string
+	armed *Armed
+	ns    string
 
 	mu  sync.Mutex // guards rng
 	rng *rand.Rand
@@ -56,7 +56,7 @@ func (s *store) draw(ctx context.Context) fate {
 	x := s.rng.Float64()
 	wait := time.Duration(s.rng.Int64N(int64(slowest)))
 	s.mu.Unlock()
-	switch rate := s.plan.StoreFaults; {
+	switch rate := s.armed.plan.StoreFaults; {
 	case x < rate/2:
 		return fate{lost: true}
 	case x < rate:
@@ -95,15 +95,15 @@ func (s *store) Put(ctx context.Context, key string, body io.ReadSeeker) error {
 	kind := s.kind(key)
 	points, ok := kinds[kind]
 	if ok {
-		s.plan.pass(points[0])
+		s.armed.pass(points[0])
 	}
 	return s.write(ctx, "put", key, body, func(b io.ReadSeeker) error {
 		err := s.Store.Put(ctx, key, b)
 		if err == nil && ok {
-			s.plan.pass(points[1])
+			s.armed.pass(points[1])
 		}
 		if err == nil && kind == "manifest" {
-			s.plan.pass(StubAfter)
+			s.armed.pass(StubAfter)
 		}
 		return err
 	})
@@ -112,12 +112,12 @@ func (s *store) Put(ctx context.Context, key string, body io.ReadSeeker) error {
 func (s *store) PutIfAbsent(ctx context.Context, key string, body io.ReadSeeker) (w checkpoint.Written, err error) {
 	manifest := s.kind(key) == "manifest"
 	if manifest {
-		s.plan.pass(Commit)
+		s.armed.pass(Commit)
 	}
 	err = s.write(ctx, "put if absent", key, body, func(b io.ReadSeeker) (err error) {
 		w, err = s.Store.PutIfAbsent(ctx, key, b)
 		if manifest && err == nil && w.Stored {
-			s.plan.pass(CommitAfter)
+			s.armed.pass(CommitAfter)
 		}
 		return err
 	})
@@ -130,9 +130,9 @@ func (s *store) PutIfAbsent(ctx context.Context, key string, body io.ReadSeeker)
 func (s *store) Get(ctx context.Context, key string) (checkpoint.Object, error) {
 	switch s.kind(key) {
 	case "part":
-		s.plan.pass(Restore)
+		s.armed.pass(Restore)
 	case "outbox":
-		defer s.plan.pass(Publish)
+		defer s.armed.pass(Publish)
 	}
 	if f := s.draw(ctx); f.lost || f.unheard {
 		return checkpoint.Object{}, fault("get", key)
@@ -156,7 +156,7 @@ func (s *store) List(ctx context.Context, prefix, after string) iter.Seq2[checkp
 
 func (s *store) Delete(ctx context.Context, key string) error {
 	if s.kind(key) != "check" {
-		s.plan.pass(Garbage)
+		s.armed.pass(Garbage)
 	}
 	f := s.draw(ctx)
 	if f.lost {

@@ -1,0 +1,228 @@
+package chaos
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// wire stands between nodes and the broker, request by request: it passes them on, slows
+// them down, cuts the connection before them, or lets the broker do them and then cuts, so
+// that nobody hears the answer.
+type wire struct {
+	listener net.Listener
+	running  sync.WaitGroup
+
+	mu     sync.Mutex // guards all below
+	target string     // address of the broker
+	rate   float64
+	rng    *rand.Rand
+	dark   bool
+	conns  map[net.Conn]bool
+}
+
+func newWire(seed uint64) (*wire, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("fault proxy: %w", err)
+	}
+	w := &wire{listener: l, rng: rand.New(rand.NewPCG(seed, 2)), conns: make(map[net.Conn]bool)}
+	w.running.Go(w.accept)
+	return w, nil
+}
+
+func (w *wire) address() string { return w.listener.Addr().String() }
+
+// aim says where the broker is.
+func (w *wire) aim(target string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.target = target
+}
+
+// spoil sets the share of requests that go wrong.
+func (w *wire) spoil(rate float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rate = rate
+}
+
+// darken cuts all connections and refuses new ones until told otherwise.
+func (w *wire) darken(dark bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dark = dark
+	if dark {
+		w.cut()
+	}
+}
+
+// cut closes all connections. w.mu must be held.
+func (w *wire) cut() {
+	for c := range w.conns {
+		_ = c.Close() // its readers end
+	}
+}
+
+func (w *wire) close() error {
+	err := w.listener.Close()
+	w.mu.Lock()
+	w.cut()
+	w.mu.Unlock()
+	w.running.Wait()
+	return err
+}
+
+func (w *wire) accept() {
+	for {
+		c, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		w.running.Go(func() { w.serve(c) })
+	}
+}
+
+// admit notes a connection to be closed with all; false if there are to be none.
+func (w *wire) admit(conns ...net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dark {
+		return false
+	}
+	for _, c := range conns {
+		w.conns[c] = true
+	}
+	return true
+}
+
+func (w *wire) forget(conns ...net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close() // both sides end together
+		delete(w.conns, c)
+	}
+}
+
+// serve passes one connection's requests and answers on until either side ends.
+func (w *wire) serve(client net.Conn) {
+	w.mu.Lock()
+	target := w.target
+	w.mu.Unlock()
+	broker, err := net.Dial("tcp", target)
+	if err != nil {
+		_ = client.Close() // nobody is there: so the client sees it
+		return
+	}
+	defer w.forget(client, broker)
+	if !w.admit(client, broker) {
+		return
+	}
+	unheard := make(chan bool, 10_000) // for each request under way, in order
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.running.Go(func() {
+		defer cancel()
+		defer w.forget(client, broker)
+		for {
+			answer, err := frame(broker)
+			if err != nil || <-unheard {
+				return
+			}
+			if _, err := client.Write(answer); err != nil {
+				return
+			}
+		}
+	})
+	for {
+		request, err := frame(client)
+		if err != nil {
+			return
+		}
+		f := w.draw(int16(binary.BigEndian.Uint16(request[4:])))
+		if f.cut || !pause(ctx, f.wait) {
+			return
+		}
+		unheard <- f.unheard
+		if _, err := broker.Write(request); err != nil {
+			return
+		}
+	}
+}
+
+// fate is what becomes of one request.
+type fate struct {
+	cut, unheard bool
+	wait         time.Duration
+}
+
+const (
+	slowestRequest = 200 * time.Millisecond
+	// Requests of transactions are few and what they do matters most.
+	transactionWeight = 15
+)
+
+func (w *wire) draw(key int16) (f fate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rate == 0 {
+		return f
+	}
+	rate := w.rate
+	switch kmsg.Key(key) {
+	case kmsg.EndTxn, kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce:
+		rate *= transactionWeight
+	}
+	switch x := w.rng.Float64(); {
+	case x < rate/3:
+		f.cut = true
+	case x < rate*2/3:
+		f.unheard = true
+	case x < rate:
+		f.wait = time.Duration(w.rng.Int64N(int64(slowestRequest)))
+	}
+	return f
+}
+
+// maxFrame bounds what one request or answer may be (bytes).
+const maxFrame = 128 << 20
+
+// frame reads one request or answer, its length included.
+func frame(r io.Reader) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n < 4 || n > maxFrame {
+		return nil, errors.New("not a Kafka frame")
+	}
+	all := make([]byte, 4+n)
+	copy(all, head[:])
+	_, err := io.ReadFull(r, all[4:])
+	return all, err
+}
+
+// pause waits; false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
