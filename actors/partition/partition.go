@@ -188,12 +188,10 @@ func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict
 		p.bury(r, schemas.DLQBeyondHorizon, "")
 		return schemas.DLQBeyondHorizon, nil
 	}
-	mark := p.effects
 	p.env.Watermark = p.clock.watermark
 	v, panicked := p.runner.Take(slot, &p.env, e)
 	if panicked != "" {
-		p.retract(mark)
-		v = schemas.DLQPanic
+		v = schemas.DLQPanic // effects until then stay: the trip remembers them as done
 	}
 	switch {
 	case v.DeadLetter():
@@ -351,12 +349,10 @@ func (p *Partition) fire() error {
 }
 
 func (p *Partition) advance(s *Slot) {
-	mark := p.effects
 	p.env.Watermark = p.clock.watermark
 	if panicked := p.runner.Advance(s, &p.env); panicked != "" {
 		// A timer that panics would do so for ever: say so, and leave the trip be until its
 		// next event.
-		p.retract(mark)
 		p.letters = append(p.letters, schemas.DeadLetter{Partition: p.id, Offset: -1, Reason: schemas.DLQPanic,
 			TripID: s.ID, Detail: panicked, AppendedAt: schemas.NoTime})
 		p.changed(s)
@@ -398,14 +394,6 @@ func (p *Partition) fetchDue() error {
 		last := due[len(due)-1]
 		from = DueTrip{last.Due, last.ID + "\x00"}
 	}
-}
-
-// retract takes back the effects of a step that panicked.
-func (p *Partition) retract(mark trip.Effects) {
-	p.effects.Windows = p.effects.Windows[:len(mark.Windows)]
-	p.effects.Bills = p.effects.Bills[:len(mark.Bills)]
-	p.effects.Alerts = p.effects.Alerts[:len(mark.Alerts)]
-	p.effects.Anomalies = p.effects.Anomalies[:len(mark.Anomalies)]
 }
 
 // bury sends a record to the dead-letter topic with its original bytes.

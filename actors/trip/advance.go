@@ -9,6 +9,9 @@ import (
 // alerts, and the ends of the trip's own life. Doing it twice changes nothing.
 func (s *State) Advance(env *Env) {
 	w := env.Watermark
+	if env.Reached {
+		s.reveal(env)
+	}
 	if s.stage == detailed {
 		for i := s.firstUnpublished(); i < len(s.track.windows); i++ {
 			if win := &s.track.windows[i]; w >= win.end() {
@@ -101,6 +104,7 @@ func (s *State) forgetDue(env *Env) schemas.Millis {
 
 // summarise drops the detail and keeps the bill, the payments and their ids.
 func (s *State) summarise(env *Env) {
+	s.reveal(env) // while its windows can be compared
 	if !s.closed(env.Watermark) {
 		env.Out.anomaly(schemas.AnomalyAbandoned, s.id, "")
 	}

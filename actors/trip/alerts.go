@@ -13,11 +13,13 @@ func (e *Effects) RuleFailed(f rule.Failure) {
 	e.anomaly(schemas.AnomalyRuleFailed, f.TripID, f.EventID)
 }
 
-// point lets the rules look at an effective position on its arrival.
-func (s *State) point(env *Env, e *schemas.Event, p *point) {
+// point lets the rules look at an effective position on its arrival; kmh is the speed of
+// its segment, if it has one.
+func (s *State) point(env *Env, e *schemas.Event, i int, kmh float64) {
 	if env.Rules.Len() == 0 {
 		return
 	}
+	p := &s.track.points[i]
 	f := s.facts(env)
 	if p.state.accepted() {
 		speed := rule.SpeedUnknown
@@ -25,7 +27,7 @@ func (s *State) point(env *Env, e *schemas.Event, p *point) {
 		case e.Has.Has(schemas.HasSpeed):
 			speed = e.SpeedKmh
 		case p.state == accepted:
-			speed = s.track.speedInto(p)
+			speed = kmh
 		}
 		f.SpeedKmh = max(speed, 0)
 		s.alerts.OnPoint(env.Rules, f, rule.Point{ID: e.EventID, At: p.at, LatLon: p.pos, SpeedKmh: speed}, env.Out)

@@ -152,7 +152,9 @@ func (s *State) settle(env *Env) {
 	}
 	s.billing.last = next
 	s.billing.versions = append(s.billing.versions, billVersion{next.Amount, next.DistanceMM, next.DurationS, next.Motive})
-	env.Out.Bills = append(env.Out.Bills, *next)
+	if !s.silentOnBills(env) {
+		env.Out.Bills = append(env.Out.Bills, *next)
+	}
 }
 
 // contentOf is a bill without what tells its history.

@@ -54,6 +54,11 @@ type Env struct {
 	Watermark schemas.Millis // of the partition, before the event that is applied
 	Out       *Effects
 
+	// Public is not empty after a restore only, see Public. Reached tells Advance that the
+	// replay has come to where the line stood that was left behind.
+	Public  map[schemas.TripID]*Public
+	Reached bool
+
 	facts rule.Facts // scratch of the step under way
 }
 
@@ -249,16 +254,21 @@ func (s *State) applyPosition(env *Env, e *schemas.Event, v schemas.Verdict) {
 	to := s.track.refilter(from, through, env.Settings.MaxSpeedKmh)
 	s.track.rebuild(from, to, func(w *tripWindow) { s.windowChanged(env, w, v) })
 	s.retell(env)
-	s.point(env, e, &s.track.points[i])
+	kmh := 0.0
+	if s.track.points[i].state == accepted {
+		kmh = s.track.speedInto(i, s.track.stateBefore(i).last)
+	}
+	s.point(env, e, i, kmh)
 	s.reschedule(env)
 }
 
 // applyInOrder is the hot path: the newest point so far, in no chain.
 func (s *State) applyInOrder(env *Env, e *schemas.Event, v schemas.Verdict, i int) {
 	f := s.track.stateBefore(i)
+	last := f.last
 	s.track.decide(&f, i, env.Settings.MaxSpeedKmh)
 	known := len(s.track.windows)
-	w := s.track.extend(i)
+	w := s.track.extend(i, last, f.kmh)
 	if w.version > 0 || env.Watermark >= w.end() {
 		s.windowChanged(env, w, v)
 	}
@@ -267,7 +277,7 @@ func (s *State) applyInOrder(env *Env, e *schemas.Event, v schemas.Verdict, i in
 	} else {
 		s.retell(env)
 	}
-	s.point(env, e, &s.track.points[i])
+	s.point(env, e, i, f.kmh)
 	if len(s.track.windows) != known || s.story.phase != running {
 		s.reschedule(env)
 	} else {
@@ -293,6 +303,9 @@ func (s *State) windowChanged(env *Env, w *tripWindow, v schemas.Verdict) {
 
 func (s *State) publishWindow(env *Env, w *tripWindow, v schemas.Verdict) {
 	w.version++
+	if s.silentOn(env, w.start) {
+		return
+	}
 	env.Out.Windows = append(env.Out.Windows, s.window(w, v))
 }
 

@@ -101,6 +101,8 @@ func (t *track) indexOf(ref idRef) int {
 type filterState struct {
 	last       int // index of the last accepted point, or -1
 	rejections int // in a row since then; those at the same instant do not count
+	// kmh is the speed of the segment into last, if it was just decided that it has one.
+	kmh float64
 }
 
 // stateBefore is the filter's state just before points[i].
@@ -132,7 +134,8 @@ func (t *track) decide(f *filterState, i int, maxKmh float64) {
 		return
 	}
 	metres := geo.Haversine(from.pos, p.pos)
-	if maxKmh > 0 && speedKmh(metres, p.at-from.at) > maxKmh {
+	kmh := speedKmh(metres, p.at-from.at)
+	if maxKmh > 0 && kmh > maxKmh {
 		if f.rejections++; f.rejections < maxRejections {
 			p.state = tooFast
 			return
@@ -142,7 +145,7 @@ func (t *track) decide(f *filterState, i int, maxKmh float64) {
 		p.state = accepted
 		p.mm = int64(math.Round(metres * 1000))
 	}
-	*f = filterState{last: i}
+	*f = filterState{last: i, kmh: kmh}
 }
 
 // speedKmh of a length in metres over a time in milliseconds.
@@ -165,10 +168,11 @@ func (t *track) refilter(from, through int, maxKmh float64) (to int) {
 	return len(t.points)
 }
 
-// extend adds the newest point to its window: the path of a point in order.
-func (t *track) extend(i int) *tripWindow {
+// extend adds the newest point to its window, whose predecessor among the accepted ones
+// and whose segment's speed the filter has just told.
+func (t *track) extend(i, last int, kmh float64) *tripWindow {
 	w := t.windowAt(windowStart(t.points[i].at))
-	w.add(t, i, t.stateBefore(i).last)
+	w.add(t, i, last, kmh)
 	return w
 }
 
@@ -194,7 +198,11 @@ func (t *track) contentAt(start schemas.Millis) (c content, end int) {
 	i := sort.Search(len(t.points), func(i int) bool { return t.points[i].at >= start })
 	last := t.stateBefore(i).last
 	for ; i < len(t.points) && t.points[i].at < start+WindowSize; i++ {
-		c.add(t, i, last)
+		kmh := 0.0
+		if t.points[i].state == accepted {
+			kmh = t.speedInto(i, last)
+		}
+		c.add(t, i, last, kmh)
 		if t.points[i].state.accepted() {
 			last = i
 		}
@@ -203,7 +211,7 @@ func (t *track) contentAt(start schemas.Millis) (c content, end int) {
 }
 
 // add counts points[i], whose predecessor among the accepted ones is points[last].
-func (w *content) add(t *track, i, last int) {
+func (w *content) add(t *track, i, last int, kmh float64) {
 	p := &t.points[i]
 	switch {
 	case p.state == voided:
@@ -221,7 +229,7 @@ func (w *content) add(t *track, i, last int) {
 		from := &t.points[last]
 		w.mm += p.mm
 		w.timeMS += int64(p.at - from.at)
-		w.maxKmh = max(w.maxKmh, speedKmh(geo.Haversine(from.pos, p.pos), p.at-from.at))
+		w.maxKmh = max(w.maxKmh, kmh)
 	}
 }
 
@@ -283,8 +291,7 @@ func (t *track) firstAccepted() *point {
 }
 
 // speedInto is the speed of the segment that ends in an accepted point.
-func (t *track) speedInto(p *point) float64 {
-	i := sort.Search(len(t.points), func(i int) bool { return !t.before(&t.points[i], p) })
-	from := &t.points[t.stateBefore(i).last]
+func (t *track) speedInto(i, last int) float64 {
+	from, p := &t.points[last], &t.points[i]
 	return speedKmh(geo.Haversine(from.pos, p.pos), p.at-from.at)
 }

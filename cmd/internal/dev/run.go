@@ -56,7 +56,6 @@ type run struct {
 	node  *node.Node
 	began time.Time
 	fresh bool // no event was ever sent to this world
-	cpu   time.Duration
 }
 
 func (r *run) say(format string, args ...any) { fmt.Fprintf(r.o.Say, format+"\n", args...) }
