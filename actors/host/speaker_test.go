@@ -74,7 +74,8 @@ func (w *topics) speaker(t *testing.T, e checkpoint.Entry) (*host.Speaker, chan 
 		Publisher: func(context.Context) (host.Publisher, error) { return publisher{w}, w.call("open", func() {}) },
 		Alerts:    func(context.Context) (host.AlertSender, error) { return sender{w}, w.call("open alerts", func() {}) },
 		Confirm: func(context.Context) (e checkpoint.Entry, err error) {
-			if w.call("confirm", func() { e = w.entry }); w.revoked {
+			err = w.call("confirm", func() { e = w.entry })
+			if w.revoked {
 				err = host.ErrRevoked
 			}
 			return e, err

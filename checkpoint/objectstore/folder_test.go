@@ -60,8 +60,8 @@ func TestFolderHidesUnfinishedFiles(t *testing.T) {
 	if _, err := f.temp(strings.NewReader("half")); err != nil {
 		t.Fatal(err)
 	}
-	for info := range f.List(t.Context(), "", "") {
-		t.Fatalf("listed %s", info.Key)
+	for info, err := range f.List(t.Context(), "", "") {
+		t.Fatalf("listed %s: %v", info.Key, err)
 	}
 }
 

@@ -81,10 +81,10 @@ func link(fs vfs.FS, f checkpoint.File, from, to string) (bool, error) {
 	}
 	info, err := fs.Stat(from)
 	if err != nil || info.Size() != f.Size {
-		return false, nil // not there, or another file of that name
+		return false, nil //nolint:nilerr // not there, or another file of that name: fetched instead
 	}
 	if sum, err := hashFile(fs, from); err != nil || sum != f.SHA256 {
-		return false, nil // unreadable or other bytes: the object store has the right ones
+		return false, nil //nolint:nilerr // unreadable or other bytes: the object store has the right ones
 	}
 	if err := vfs.LinkOrCopy(fs, from, to); err != nil {
 		return false, err

@@ -163,8 +163,8 @@ func (s *recording) feed(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if pacer.Wait(ctx, line) != nil {
-				return nil // ctx ended
+			if err := pacer.Wait(ctx, line); err != nil {
+				return err
 			}
 			line.Shift(s.shift)
 			line.AppendedAt = now()
@@ -173,7 +173,10 @@ func (s *recording) feed(ctx context.Context) error {
 			}
 		}
 	})
-	if err == nil && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return nil // stopped
+	}
+	if err == nil {
 		s.run.say("The recording is over; its last bills come within two and a half minutes.")
 	}
 	return err
