@@ -89,8 +89,6 @@ type Node struct {
 	adminAddr  string
 	catalogues *catalogues
 
-	fatal chan error // one slot; why the node must end
-
 	replaced chan struct{} // closed when another process has taken our partitions
 	replace  sync.Once
 
@@ -105,7 +103,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(),
-		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), fatal: make(chan error, 1)}
+		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{})}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0
@@ -533,17 +531,6 @@ func (n *Node) openAdmin(context.Context) error {
 		}
 	})
 	return nil
-}
-
-// Fatal says, if ever, why the node must end: it may not go on, and stopping it is all that
-// is left to do.
-func (n *Node) Fatal() <-chan error { return n.fatal }
-
-func (n *Node) giveUp(err error) {
-	select {
-	case n.fatal <- err:
-	default: // one reason is enough
-	}
 }
 
 // AdminURL is where the admin server answers.

@@ -179,14 +179,10 @@ func (t *task) stop() error {
 	return errors.Join(errs...)
 }
 
-// failed hears from the owner that its memory is void: the node begins the partition anew.
-// From the speaker it hears that the run is revoked: somebody else has it now.
+// failed hears from the owner that its memory is void, or from the speaker that the run is
+// revoked: the node begins the partition anew, if it is still its own.
 func (t *task) failed(err error) {
 	if !t.failure.CompareAndSwap(nil, &err) || t.node.ctx.Err() != nil {
-		return
-	}
-	if errors.Is(err, host.ErrRevoked) {
-		t.node.giveUp(fmt.Errorf("partition %d: %w: another process runs as node %s; stop one of them", t.partition, err, t.node.cfg.NodeID))
 		return
 	}
 	t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)

@@ -148,7 +148,7 @@ func (r *run) live(ctx context.Context) error {
 	ended := make(chan error, 3)
 	go func() { ended <- source.feed(feeding) }()
 	go func() { ended <- r.watch(feeding) }()
-	go func() { ended <- r.fatal(feeding) }()
+	go func() { ended <- r.replaced(feeding) }()
 	var failed error
 	for waiting := 3; waiting > 0; waiting-- {
 		if err := <-ended; err != nil && ctx.Err() == nil {
@@ -164,11 +164,11 @@ func (r *run) live(ctx context.Context) error {
 	return err
 }
 
-// fatal waits for a reason of the node to end.
-func (r *run) fatal(ctx context.Context) error {
+// replaced waits for another process to take the node's place.
+func (r *run) replaced(ctx context.Context) error {
 	select {
-	case err := <-r.node.Fatal():
-		return err
+	case <-r.node.Replaced():
+		return node.ErrReplaced
 	case <-ctx.Done():
 		return nil
 	}
