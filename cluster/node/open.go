@@ -1,0 +1,159 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"taximeter/actors/coordinator"
+	"taximeter/actors/expression"
+	"taximeter/actors/ingest"
+	"taximeter/checkpoint"
+	"taximeter/checkpoint/objectstore"
+	"taximeter/checkpoint/pebblestore"
+	"taximeter/cluster/admin"
+	"taximeter/schemas"
+	"taximeter/schemas/codec"
+	"taximeter/schemas/registry"
+)
+
+func (n *Node) openStore(ctx context.Context) (err error) {
+	if n.cfg.Store.S3.Bucket != "" {
+		s := n.cfg.Store.S3
+		n.store, err = objectstore.NewS3(objectstore.S3Config{Endpoint: s.Endpoint, Region: s.Region, Bucket: s.Bucket, Prefix: s.Prefix,
+			PathStyle: s.PathStyle, AccessKey: s.AccessKey, SecretKey: s.SecretKey, Encryption: s.SSE})
+		if err != nil {
+			return fmt.Errorf("store.s3: %w", err)
+		}
+	} else {
+		n.store = objectstore.NewFolder(n.cfg.Store.Folder)
+	}
+	if n.o.Store != nil {
+		n.store = n.o.Store(n.store)
+	}
+	if err := objectstore.Check(ctx, n.store, string(n.ns)+"/check/"+n.token()); err != nil {
+		return err
+	}
+	shared := pebblestore.Default()
+	shared.CacheBytes = n.cfg.Memory.CacheMB << 20
+	n.shared = pebblestore.NewShared(shared, n.log)
+	return nil
+}
+
+func (n *Node) openKafka(ctx context.Context) (err error) {
+	if n.compile, err = expression.NewCompiler(); err != nil {
+		return err
+	}
+	if n.registry, err = registry.NewClient(registry.ClientConfig{URLs: []string{n.cfg.Registry.URL}}); err != nil {
+		return err
+	}
+	n.source, err = ingest.New(ingest.Options{Seeds: n.cfg.Kafka.Brokers, Namespace: n.cfg.Namespace, Decoder: codec.NewDecoder(),
+		Registry: n.registry, AppendTimes: n.o.AppendTimes,
+		OnFault: func(err error) { n.log.Error("input stands still", "err", err) }})
+	if err != nil {
+		return err
+	}
+	return n.openVoices(ctx)
+}
+
+func (n *Node) openCatalogues(ctx context.Context) (err error) {
+	if n.catalogues, err = newCatalogues(n); err != nil {
+		return err
+	}
+	return n.catalogues.follow(ctx)
+}
+
+// openChain reads the tip, or founds the namespace, and makes sure that it speaks of the
+// topics as they are now.
+func (n *Node) openChain(ctx context.Context) error {
+	topology, err := n.source.CheckTopics(ctx)
+	if err != nil {
+		return err
+	}
+	n.partitions = int(topology.Partitions)
+	if err := n.voices.EnsureTopics(ctx, topology.Partitions); err != nil {
+		return err
+	}
+	var ids [schemas.NumInputs]string
+	for i, id := range topology.IDs {
+		ids[i] = fmt.Sprintf("%x", id)
+	}
+	if n.o.Mode == Replay {
+		if n.ends, err = n.source.EndOffsets(ctx); err != nil {
+			return err
+		}
+	}
+	chain := checkpoint.NewChain(n.store, n.ns)
+	tip, err := chain.Tip(ctx)
+	if errors.Is(err, checkpoint.ErrNoChain) {
+		if tip, err = n.found(ctx, chain, ids); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	if len(tip.Entries) != n.partitions {
+		return fmt.Errorf("the input topics have %d partitions, the checkpoints of namespace %q %d: trips would change partition; "+
+			"give the topics their old partition count, or begin a new namespace", n.partitions, n.ns, len(tip.Entries))
+	}
+	for i, id := range ids {
+		if tip.TopicIDs[i] != id {
+			return fmt.Errorf("topic %s was deleted and created again since checkpoint %d: its offsets mean other records now; begin a new namespace",
+				schemas.Topic(i), tip.Number)
+		}
+	}
+	for _, m := range tip.Members {
+		if m != checkpoint.NodeID(n.cfg.NodeID) {
+			return fmt.Errorf("namespace %q belongs to node %s and this node is %s: run it under that nodeId; one node per namespace in this release",
+				n.ns, m, n.cfg.NodeID)
+		}
+	}
+	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return n.log.With("part", "protoactor") }))
+	n.coordinator, err = n.system.Root.SpawnNamed(coordinator.New(coordinator.Options{Chain: chain, Node: checkpoint.NodeID(n.cfg.NodeID),
+		Limits: n.limits(), Interval: n.cfg.Checkpoint.Interval, Deadline: n.cfg.Checkpoint.Deadline, Now: n.now, Token: n.token, Log: n.log},
+		&n.rounds), "coordinator")
+	return err
+}
+
+func (n *Node) found(ctx context.Context, chain *checkpoint.Chain, ids [schemas.NumInputs]string) (checkpoint.Manifest, error) {
+	first, err := n.source.StartOffsets(ctx)
+	if err != nil {
+		return checkpoint.Manifest{}, err
+	}
+	starts := make([]checkpoint.Offsets, n.partitions)
+	for p := range starts {
+		starts[p] = checkpoint.Offsets(first[schemas.Partition(p)])
+	}
+	stamp := checkpoint.Stamp{At: n.now(), By: checkpoint.NodeID(n.cfg.NodeID), Token: n.token()}
+	_, tip, err := chain.Commit(ctx, checkpoint.Genesis(n.ns, ids, starts, stamp))
+	return tip, err
+}
+
+func (n *Node) limits() checkpoint.Limits {
+	return checkpoint.Limits{Retain: n.cfg.Checkpoint.Retain, MaxPending: n.cfg.Checkpoint.MaxPending}
+}
+
+func (n *Node) openAdmin(context.Context) error {
+	l, err := net.Listen("tcp", n.cfg.Admin.Listen)
+	if err != nil {
+		return fmt.Errorf("admin server: %w: stop what listens there, or choose another address with admin.listen", err)
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(admin.NewCollector(n), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	n.adminAddr = l.Addr().String()
+	n.admin = &http.Server{Handler: admin.Handler(n, metrics, n.log), ReadHeaderTimeout: 5 * time.Second}
+	n.background(func() {
+		if err := n.admin.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			n.log.Error("admin server ended", "err", err)
+		}
+	})
+	return nil
+}

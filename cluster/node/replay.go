@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"taximeter/checkpoint"
+)
+
+// Done waits until a replay's input is consumed, committed and published.
+func (n *Node) Done(ctx context.Context) error {
+	for {
+		if n.consumed() {
+			// A partition that began anew meanwhile consumes again.
+			if err := n.settle(ctx); err != nil || n.consumed() {
+				return err
+			}
+		}
+		select {
+		case <-time.After(beatEvery / 5):
+		case <-n.replaced:
+			return ErrReplaced
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (n *Node) consumed() bool {
+	runs := n.runs()
+	for _, t := range runs {
+		if s := t.stats.Load(); s == nil || !s.Done || s.Alerts > 0 || t.failure.Load() != nil {
+			return false
+		}
+	}
+	return len(runs) == n.partitions
+}
+
+// settle commits all there is and waits until it is published.
+func (n *Node) settle(ctx context.Context) error {
+	for {
+		out, err := n.Checkpoint(ctx)
+		if err == nil && len(out.Absent) > 0 {
+			err = fmt.Errorf("partitions %v could not be sealed", out.Absent)
+		}
+		if err == nil {
+			err = n.published(ctx, out.Tip)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(beatEvery / 5):
+		case <-n.replaced:
+			return ErrReplaced
+		case <-ctx.Done():
+			return fmt.Errorf("not everything is committed and published; it will be at the next start: %w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// published waits until what the tip has pending is public, for as long as a round may take.
+func (n *Node) published(ctx context.Context, tip checkpoint.Manifest) error {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
+	defer cancel()
+	for {
+		behind := 0
+		for p := range tip.Entries {
+			behind += len(tip.Entries[p].Pending)
+		}
+		for _, t := range n.runs() {
+			e := tip.Entries[t.partition]
+			behind -= len(e.Pending) - len(e.Unpublished(t.Published()))
+		}
+		if behind == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(beatEvery / 25):
+		case <-ctx.Done():
+			return fmt.Errorf("%d outboxes are not published", behind)
+		}
+	}
+}
