@@ -62,14 +62,23 @@ type (
 	// Assign commits an assignment manifest and answers with the checkpoint.Manifest that
 	// holds, or an error.
 	Assign struct{ Changes []checkpoint.Change }
+	// Move hands a task's partition to another node: its last seal and the new run in one
+	// manifest, so that nothing is replayed. Answered with the checkpoint.Manifest or an
+	// error; after an error it is unknown who runs the partition, and the task must end.
+	Move struct {
+		Task Task
+		To   checkpoint.NodeID
+		// Incarnation of the new run, by the epoch that it will have.
+		Incarnation func(checkpoint.Epoch) checkpoint.Incarnation
+	}
 	// Round asks for a checkpoint now; answered with Outcome or an error.
 	Round struct{}
 )
 
 // Outcome of a round.
 type Outcome struct {
-	Tip    checkpoint.Manifest
-	Quiet  bool // nothing had changed: no manifest was made
+	Tip   checkpoint.Manifest
+	Quiet bool // nothing had changed: no manifest was made
 	// Absent are the partitions that were not cut: late, full, or their seal failed or was
 	// refused. One may be named twice.
 	Absent []schemas.Partition
@@ -121,6 +130,13 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		delete(c.offers, m.Task.Partition())
 	case *Assign:
 		tip, err := c.assign(m.Changes)
+		if err != nil {
+			ctx.Respond(err)
+			return
+		}
+		ctx.Respond(tip)
+	case *Move:
+		tip, err := c.move(m)
 		if err != nil {
 			ctx.Respond(err)
 			return
@@ -194,6 +210,46 @@ func (c *Coordinator) assign(changes []checkpoint.Change) (checkpoint.Manifest, 
 		}
 	}
 	return checkpoint.Manifest{}, fmt.Errorf("assignment lost to other writers %d times", attempts)
+}
+
+func (c *Coordinator) move(m *Move) (checkpoint.Manifest, error) {
+	p := m.Task.Partition()
+	var last *checkpoint.Seal
+	if offered, ok := c.offers[p]; ok {
+		last = &offered
+	}
+	for range attempts {
+		tip, err := c.o.Chain.Tip(c.ctx)
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		e, ok := tip.Entry(p)
+		if !ok || e.Incarnation != m.Task.Incarnation() {
+			return checkpoint.Manifest{}, fmt.Errorf("partition %d is not run by this task any more", p)
+		}
+		m.Task.Committed(e)
+		c.last[m.Task] = max(c.last[m.Task], e.Seal) + 1
+		newer, err := m.Task.Seal(c.ctx, tip, c.last[m.Task]-1)
+		if err != nil {
+			return checkpoint.Manifest{}, fmt.Errorf("last seal of partition %d: %w", p, err)
+		}
+		if newer != nil { // else nothing happened since the one before
+			last = newer
+		}
+		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), checkpoint.Start{Partition: p, Owner: m.To, Incarnation: m.Incarnation(e.Epoch + 1), Last: last})
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		won, tip, err := c.o.Chain.Commit(c.ctx, next)
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		if won {
+			c.report(tip, time.Now(), nil)
+			return tip, nil
+		}
+	}
+	return checkpoint.Manifest{}, fmt.Errorf("move of partition %d lost to other writers %d times", p, attempts)
 }
 
 func (c *Coordinator) stamp() checkpoint.Stamp {
