@@ -8,10 +8,10 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: help dev test integration bench lint
+.PHONY: help dev test integration bench bench-quick lint
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 dev: ## the whole system in one process, on a simulated city
 	go run ./cmd/taximeter dev
@@ -24,8 +24,15 @@ integration: ## tests against Kafka, S3 and PostgreSQL; installs them into the u
 	.ci/install
 	.ci/with-servers go test -race -tags integration -timeout 30m ./...
 
-bench: ## benchmarks, each for a second
+bench: ## the parts' benchmarks, then the whole path: cost in both shapes, latency at two rates (see bench/README.md)
 	go test -run '^$$' -bench . -benchmem ./...
+	go run ./bench/quick -events 2000000
+	go run ./bench/quick -events 2000000 -shape tracking
+	go run ./bench/latency -rate 750 -seconds 120
+	go run ./bench/latency -rate 9000 -seconds 120
+
+bench-quick: ## what the processor costs per event, checked by the oracle; closes with a JSON line
+	go run ./bench/quick
 
 lint: ## format, vet, staticcheck, golangci-lint, import walls
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$unformatted" ] || { echo "not in gofmt form:"; echo "$$unformatted"; exit 1; }

@@ -1,0 +1,70 @@
+package rig
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Usage is what a process has used between two looks.
+type Usage struct {
+	Wall    time.Duration `json:"wall"`
+	User    time.Duration `json:"user"`
+	System  time.Duration `json:"system"`
+	Mallocs uint64        `json:"mallocs"`
+	Bytes   uint64        `json:"bytes"` // allocated
+	GCs     uint32        `json:"gcs"`
+}
+
+// CPU is user and system time.
+func (u Usage) CPU() time.Duration { return u.User + u.System }
+
+// look is a reading of this process's counters.
+func look() (time.Time, Usage) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		panic(fmt.Sprintf("getrusage: %v", err)) // it has no reason to fail
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return time.Now(), Usage{User: time.Duration(r.Utime.Nano()), System: time.Duration(r.Stime.Nano()),
+		Mallocs: m.Mallocs, Bytes: m.TotalAlloc, GCs: m.NumGC}
+}
+
+// meter starts measuring this process; the result ends it.
+func meter() func() Usage {
+	began, before := look()
+	return func() Usage {
+		ended, after := look()
+		return Usage{Wall: ended.Sub(began), User: after.User - before.User, System: after.System - before.System,
+			Mallocs: after.Mallocs - before.Mallocs, Bytes: after.Bytes - before.Bytes, GCs: after.GCs - before.GCs}
+	}
+}
+
+// peakRSS of this process in bytes. Linux counts into ru_maxrss of a child what its parent
+// had at the fork, so VmHWM is asked first.
+func peakRSS() int64 {
+	if f, err := os.Open("/proc/self/status"); err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			var kb int64
+			if rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+				if _, err := fmt.Sscan(rest, &kb); err == nil {
+					return kb << 10
+				}
+			}
+		}
+	}
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return r.Maxrss // bytes there
+	}
+	return r.Maxrss << 10
+}

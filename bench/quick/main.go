@@ -1,0 +1,205 @@
+// Command quick measures what the processor costs per event, on a fixed preloaded log, with
+// everything on, and checks its results against the oracle. It ends with one JSON line.
+//
+// See bench/README.md. Start reading at bench.run.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"taximeter/actors/ingest"
+	"taximeter/bench/internal/load"
+	"taximeter/bench/internal/oracle"
+	"taximeter/bench/internal/rig"
+	"taximeter/bench/internal/traffic"
+	"taximeter/cluster/node/embedded"
+	"taximeter/schemas/edge"
+)
+
+func main() {
+	isChild, err := rig.RunRole(os.Args[1:])
+	if !isChild {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err = run(ctx)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run.
+type bench struct {
+	dir string // temporary
+
+	events      int64
+	shape       string
+	partitions  int
+	compression string
+	batchBytes  int
+	checkpoint  time.Duration
+	profiles    string
+	taximeter   string
+	brokers     string
+	registry    string
+
+	cfg    traffic.Config
+	where  rig.Where
+	counts traffic.Counts
+	bytes  int64 // of the values
+	ends   rig.Ends
+}
+
+var shapes = map[string]func() traffic.Config{"mixed": traffic.Mixed, "tracking": traffic.Tracking}
+
+func run(ctx context.Context) error {
+	b := &bench{}
+	flag.Int64Var(&b.events, "events", 1_000_000, "about how many records")
+	flag.StringVar(&b.shape, "shape", "mixed", "mixed: 60 % telemetry; tracking: 90 %")
+	flag.IntVar(&b.partitions, "partitions", 24, "partitions of the input topics")
+	flag.StringVar(&b.compression, "compression", "lz4", "of the preloaded log: none, snappy, lz4 or zstd")
+	flag.IntVar(&b.batchBytes, "batch-bytes", 64<<10, "size of the preloaded log's batches, uncompressed")
+	flag.DurationVar(&b.checkpoint, "checkpoint", 30*time.Second, "time between checkpoints")
+	flag.StringVar(&b.profiles, "profiles", "", "folder for the processor's cpu.pprof and allocs.pprof; profiling costs some CPU")
+	flag.StringVar(&b.taximeter, "taximeter", "", "the taximeter program for the oracle; without it, it is built")
+	flag.StringVar(&b.brokers, "broker", "", "a Kafka broker with empty contract topics (CreateTime), instead of the embedded one")
+	flag.StringVar(&b.registry, "registry", "", "with --broker: its schema registry")
+	flag.Parse()
+	shape, ok := shapes[b.shape]
+	if !ok || flag.NArg() > 0 || b.events < 1 || b.partitions < 1 || (b.brokers == "") != (b.registry == "") {
+		flag.Usage()
+		return errors.New("bad flags")
+	}
+	b.cfg = shape()
+	b.cfg.Events = b.events
+	var err error
+	if b.dir, err = os.MkdirTemp("", "taximeter-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	return b.run(ctx)
+}
+
+// run prepares, measures (a bare consumer before and after the processor, so that what
+// else the machine does weighs on both), checks, and tells.
+func (b *bench) run(ctx context.Context) (err error) {
+	if b.taximeter == "" {
+		b.taximeter = filepath.Join(b.dir, "taximeter")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.taximeter, "./cmd/taximeter").CombinedOutput(); err != nil {
+			return fmt.Errorf("build taximeter: %w\n%s", err, out)
+		}
+	}
+	b.where = rig.Where{Brokers: []string{b.brokers}, Registry: b.registry}
+	if b.brokers == "" {
+		var broker *rig.Process
+		broker, b.where, err = rig.StartBroker(ctx, rig.BrokerSpec{Partitions: int32(b.partitions), AppendTimes: embedded.AppendTimesFromRecords})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, broker.Stop()) }()
+	}
+	b.say("preloading %d records (%s, %s)", b.events, b.shape, b.compression)
+	if err := b.preload(ctx); err != nil {
+		return err
+	}
+	b.say("simulating: what must come out")
+	want, err := oracle.Simulate(ctx, oracle.Files{Taximeter: b.taximeter, Events: b.file("events.jsonl"), Tariffs: b.file("tariffs.json"),
+		Partitions: int32(b.partitions), Out: b.file("simulated")})
+	if err != nil {
+		return err
+	}
+	b.say("measuring: bare consumer, processor, bare consumer")
+	bare := rig.BareSpec{Where: b.where, Ends: b.ends}
+	before, err := rig.RunBare(ctx, bare)
+	if err != nil {
+		return err
+	}
+	processed, err := rig.RunProcessor(ctx, rig.ProcessorSpec{Where: b.where, Dir: b.file("node"), AppendTimes: ingest.AppendTimesFromRecords,
+		Checkpoint: b.checkpoint, Profiles: b.profiles})
+	if err != nil {
+		return err
+	}
+	after, err := rig.RunBare(ctx, bare)
+	if err != nil {
+		return err
+	}
+	b.say("checking what was published")
+	got, err := oracle.Published(ctx, b.where.Brokers, b.where.Registry, b.ends)
+	if err != nil {
+		return err
+	}
+	differences, some := oracle.Compare(got, want)
+	for _, d := range some {
+		b.say("DIFFERENT %s", d)
+	}
+	if processed.Records != b.counts.Records || before.Records != b.counts.Records || after.Records != b.counts.Records {
+		return fmt.Errorf("%d records were sent, %d got a verdict, the bare consumers saw %d and %d: the run is void",
+			b.counts.Records, processed.Records, before.Records, after.Records)
+	}
+	r := b.result(processed, before, after, got, differences)
+	r.print(os.Stderr)
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+		return err
+	}
+	if differences > 0 {
+		return fmt.Errorf("%d results differ from the oracle's: the run is void", differences)
+	}
+	return nil
+}
+
+func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// preload sends the traffic to the broker, and the same events to a file for the oracle.
+func (b *bench) preload(ctx context.Context) (err error) {
+	loader, err := load.New(ctx, load.Options{Brokers: b.where.Brokers, Registry: b.where.Registry, Compression: b.compression,
+		BatchBytes: int32(b.batchBytes), Linger: 200 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	defer loader.Client.Close()
+	tariffs := traffic.Tariffs(b.cfg.Start)
+	err = errors.Join(loader.Catalogue(ctx, tariffs, traffic.Rules(b.cfg.Start)), oracle.WriteTariffs(b.file("tariffs.json"), tariffs))
+	if err != nil {
+		return err
+	}
+	if b.ends, err = rig.InputEnds(ctx, loader.Client); err != nil {
+		return err
+	}
+	for topic, ends := range b.ends {
+		for p, end := range ends {
+			if end > 0 {
+				return fmt.Errorf("partition %d of %s is not empty: the bench needs a log of its own", p, topic)
+			}
+		}
+	}
+	file, err := os.Create(b.file("events.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	events, stream := edge.NewWriter(file), traffic.New(b.cfg)
+	for line, ok := stream.Next(); ok; line, ok = stream.Next() {
+		if err := errors.Join(loader.Send(ctx, &line), events.Write(&line)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(events.Flush(), loader.Flush(ctx)); err != nil {
+		return err
+	}
+	b.counts, b.bytes = stream.Counts(), loader.Bytes
+	b.ends, err = rig.InputEnds(ctx, loader.Client)
+	return err
+}
