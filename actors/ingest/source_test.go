@@ -131,7 +131,10 @@ func TestNothingOfAnOlderAssignmentIsDelivered(t *testing.T) {
 }
 
 func TestASlowPartitionHoldsBackOnlyItself(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.BatchRecords, o.LaneRecords = 10, 40 })
+	w := newWorld(t, func(o *Options) {
+		o.BatchRecords, o.LaneRecords = 10, 40
+		o.Client = append(o.Client, kgo.FetchMaxPartitionBytes(8<<10)) // of about 60 a record: the lane's excess
+	})
 	const n = 3000
 	slow := w.add(0, [schemas.NumInputs]schemas.Offset{})
 	quick := w.add(1, [schemas.NumInputs]schemas.Offset{})
@@ -280,6 +283,37 @@ func TestFaultyRecordsKeepTheirBytesAndTheirReason(t *testing.T) {
 	}
 }
 
+// A schema that comes is used; one that was refused as unfit costs no question a second.
+func TestAnIDThatWasNotFoundIsAskedForAgainSoon(t *testing.T) {
+	w := newWorld(t, nil)
+	key := schemaKey{schemas.Rides, 9}
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	read := func(want string, answer error) (left time.Duration) {
+		t.Helper()
+		w.registry.answer(answer)
+		w.on(func() {
+			if r, ok := w.source.refused[key]; ok {
+				w.source.refused[key] = refusal{r.detail, time.Now().Add(-1)} // its time is over
+			}
+		})
+		w.produce(w.client, withSchema(schemas.Rides, 0, 9, "x"))
+		b := w.next(inbox)
+		if ids(b) != want {
+			t.Errorf("read %s, want %s", ids(b), want)
+		}
+		b.Release()
+		w.on(func() { left = time.Until(w.source.refused[key].until) })
+		return left
+	}
+	if left := read("dlq:esquema_desconhecido", fmt.Errorf("subject: %w", registry.ErrNotFound)); left > notFoundFor {
+		t.Errorf("not found for %v", left)
+	}
+	if left := read("dlq:esquema_desconhecido", fmt.Errorf("protobuf: %w", registry.ErrRefused)); left < notFoundFor {
+		t.Errorf("refused for %v", left)
+	}
+	read("x", nil)
+}
+
 func TestOnlyOurNamespaceMakesABillOurs(t *testing.T) {
 	w := newWorld(t, nil)
 	for i, header := range []kgo.RecordHeader{{Key: schemas.HeaderNamespace, Value: []byte("ns")}, {Key: schemas.HeaderNamespace, Value: []byte("ns2")}, {Key: "x", Value: []byte("ns")}} {
@@ -335,81 +369,6 @@ func TestAPausedTopicBringsNothing(t *testing.T) {
 	}
 	if b := w.next(inbox); ids(b) != "ahead" {
 		t.Errorf("read %s", ids(b))
-	}
-}
-
-func TestASilentTopicIsKnownToBeReadToItsEnd(t *testing.T) {
-	w := newWorld(t, nil)
-	w.produce(w.client, record(schemas.Rides, 0, "a"))
-	w.add(0, [schemas.NumInputs]schemas.Offset{})
-	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool {
-		return s[0].CaughtUp(0, time.Now(), 10*time.Second) && s[1].CaughtUp(1, time.Now(), 10*time.Second) && !s[1].CaughtUp(0, time.Now(), 10*time.Second)
-	})
-	w.cluster.Close() // an unreachable broker proves nothing
-	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool {
-		return !s[0].CaughtUp(0, time.Now(), 100*time.Millisecond)
-	})
-}
-
-func TestOffsetsByTime(t *testing.T) {
-	w := newWorld(t, nil)
-	for i := range 5 {
-		r := record(schemas.Rides, 3, name(i))
-		r.Timestamp = time.UnixMilli(int64(1000 * (i + 1)))
-		w.produce(w.client, r)
-	}
-	after, err := w.source.OffsetsAfter(w.ctx(), 2500)
-	if err != nil || after[3] != [schemas.NumInputs]schemas.Offset{0, 2, 0} {
-		t.Errorf("after 2500: %v, %v", after, err)
-	}
-	starts, err := w.source.StartOffsets(w.ctx())
-	if err != nil || len(starts) != 4 || starts[3] != [schemas.NumInputs]schemas.Offset{} {
-		t.Errorf("starts: %v, %v", starts, err)
-	}
-}
-
-func TestTopicsAreChecked(t *testing.T) {
-	logAppend := map[string]*string{"message.timestamp.type": kadm.StringPtr("LogAppendTime")}
-	for _, c := range []struct {
-		name       string
-		partitions [schemas.NumInputs]int32 // 0 = absent
-		configs    map[string]*string
-		want       []string
-	}{
-		{"right", [3]int32{4, 4, 4}, logAppend, nil},
-		{"unequal", [3]int32{4, 4, 5}, logAppend, []string{"pagamentos.eventos has 5 partitions and corridas.telemetria has 4"}},
-		{"absent", [3]int32{4, 0, 0}, logAppend, []string{"topic corridas.eventos cannot be read: create it", "topic pagamentos.eventos cannot be read"}},
-		{"clock", [3]int32{2, 2, 2}, nil, []string{"corridas.telemetria has message.timestamp.type=CreateTime", "set it to LogAppendTime"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(cluster.Close)
-			s, err := New(Options{Seeds: cluster.ListenAddrs()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(s.Close)
-			for i, n := range c.partitions {
-				if n == 0 {
-					continue
-				}
-				if _, err := s.admin.CreateTopic(t.Context(), n, 1, c.configs, inputNames[i]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			top, err := s.CheckTopics(t.Context())
-			if c.want == nil && (err != nil || top.Partitions != 4 || top.IDs[0] == top.IDs[1]) {
-				t.Errorf("%+v, %v", top, err)
-			}
-			for _, want := range c.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v lacks %q", err, want)
-				}
-			}
-		})
 	}
 }
 
