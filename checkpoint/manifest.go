@@ -12,7 +12,7 @@ type Offsets [schemas.NumInputs]schemas.Offset
 
 // Entry is what a manifest says of one partition: who owns it, and the newest cut of it.
 //
-// Invariants: every pending Made <= Made, ascending; First <= Stands().
+// Invariants: pending ascends by Made; First <= Stands().
 type Entry struct {
 	// Made is the number of the manifest that created the cut. Carrying forward, assignment
 	// and restore keep it: it identifies what the sinks have seen.
@@ -189,8 +189,8 @@ func (e Entry) check(m Manifest) error {
 	}
 	last := Number(0)
 	for _, o := range e.Pending {
-		if o.Made <= last || o.Made > e.Made {
-			return fmt.Errorf("pending outbox %d after %d in an entry made by %d", o.Made, last, e.Made)
+		if o.Made <= last || o.Made > m.Number {
+			return fmt.Errorf("pending outbox %d after %d in manifest %d", o.Made, last, m.Number)
 		}
 		last = o.Made
 	}

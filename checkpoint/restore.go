@@ -32,13 +32,17 @@ func (a *Abandoned) Holds(n Number) bool {
 
 // Restore derives the manifest that takes every partition back to what old, an earlier
 // manifest of the same chain, says of it: same chain, next number, lineage + 1, epoch + 1.
-// The entries keep their Made and their pending outboxes. Every owner is revoked and none
-// is named: the next assignment starts them anew.
+// Every owner is revoked and none is named: the next assignment starts them anew.
 //
 // The put that follows proves that old was still retained, because what is retained is a
-// function of the tip. What was published after old stays public: Abandoned tells the next
-// run where to find it. The caller takes the lake back in the same operation.
-func Restore(tip, old Manifest, lim Limits, by Stamp) (Manifest, error) {
+// function of the tip. What was committed after old is or becomes public: the tip's pending
+// outboxes are the restored entries' too, so that a marker means for ever that all before it
+// is public, whichever line made it. Abandoned tells the next run where to find it. The
+// caller takes the lake back in the same operation.
+//
+// lost are the keys of pending outboxes that cannot be read: they are given up, and what
+// they held is computed again.
+func Restore(tip, old Manifest, lim Limits, by Stamp, lost ...string) (Manifest, error) {
 	refuse := func(format string, args ...any) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("restore manifest %d after %d: %s", old.Number, tip.Number, fmt.Sprintf(format, args...))
 	}
@@ -60,6 +64,7 @@ func Restore(tip, old Manifest, lim Limits, by Stamp) (Manifest, error) {
 		e := old.Entries[p]
 		e.Epoch, e.Incarnation, e.Owner = tip.Entries[p].Epoch+1, 0, ""
 		e.Abandoned = e.Abandoned.with(old, tip, tip.Entries[p])
+		e.Pending = slices.DeleteFunc(slices.Clone(tip.Entries[p].Pending), func(o OutboxRef) bool { return slices.Contains(lost, o.File.Key) })
 		next.Entries[p] = e
 	}
 	return next, nil

@@ -7,7 +7,7 @@ import (
 	"taximeter/checkpoint"
 )
 
-func TestRestoreCopiesTheOldEntryWithItsPendingUnderANewEpochAndLineage(t *testing.T) {
+func TestRestoreCopiesTheOldCutUnderANewEpochAndLineage(t *testing.T) {
 	m3 := grown(t, chainOf(t), sealOf(chainOf(t), 0, 0, 4))
 	m4 := grown(t, m3, sealOf(m3, 0, 0, 7))
 	m4.Entries[0].Epoch = 6 // it has been moved about since
@@ -17,8 +17,18 @@ func TestRestoreCopiesTheOldEntryWithItsPendingUnderANewEpochAndLineage(t *testi
 	if back.Number != 5 || back.Lineage != 2 || back.Cause != checkpoint.CauseRestore {
 		t.Errorf("numbers never fall: %+v", back)
 	}
-	if e.Made != 3 || e.Next != offsets(4) || madeOf(e.Pending) != "3" || e.Files[0] != m3.Entries[0].Files[0] {
+	if e.Made != 3 || e.Next != offsets(4) || e.Files[0] != m3.Entries[0].Files[0] {
 		t.Errorf("not the old cut: %+v", e)
+	}
+	// What was committed becomes public, whichever line made it: else a marker past it would
+	// say that it was, and a restore to its own line would lose it.
+	if madeOf(e.Pending) != "3 4" {
+		t.Errorf("pending %s", madeOf(e.Pending))
+	}
+	damaged, err := checkpoint.Restore(m4, m3, limits, by("x"), m4.Entries[0].Pending[1].File.Key)
+	must(t, err)
+	if e := damaged.Entries[0]; madeOf(e.Pending) != "3" || madeOf(m4.Entries[0].Pending) != "3 4" {
+		t.Errorf("pending %s without the outbox that cannot be read", madeOf(e.Pending))
 	}
 	if e.Epoch != m4.Entries[0].Epoch+1 || e.Owner != "" || e.Incarnation != 0 {
 		t.Errorf("owners are not revoked: %+v", e)
@@ -33,6 +43,7 @@ func TestRestoreCopiesTheOldEntryWithItsPendingUnderANewEpochAndLineage(t *testi
 	started, err := checkpoint.Assign(back, limits, by("x"), checkpoint.Start{Partition: 0, Owner: "b", Incarnation: 5})
 	must(t, err)
 	s := sealOf(started, 0, 0, 7)
+	s.Published = 4
 	if next := grown(t, started, s); next.Entries[0].Made != 7 {
 		t.Errorf("made %d", next.Entries[0].Made)
 	}
@@ -58,11 +69,13 @@ func TestARestoreTellsWhatItLeavesBehind(t *testing.T) {
 	// It stays until a run has come there.
 	tip, err := checkpoint.Assign(back, limits, by("x"), checkpoint.Start{Partition: 0, Owner: "b", Incarnation: 5})
 	must(t, err)
-	onTheWay := grown(t, tip, sealOf(tip, 0, 0, 5))
+	s := sealOf(tip, 0, 0, 5)
+	s.Published = 4
+	onTheWay := grown(t, tip, s)
 	if onTheWay.Entries[0].Abandoned == nil {
 		t.Error("forgotten on the way")
 	}
-	s := sealOf(onTheWay, 0, 0, 8)
+	s = sealOf(onTheWay, 0, 0, 8)
 	s.Reached, s.Outbox.File = true, checkpoint.File{}
 	if there := grown(t, onTheWay, s); there.Entries[0].Abandoned != nil {
 		t.Error("not forgotten when reached")

@@ -166,14 +166,14 @@ func compareWindow(got schemas.Window, want oracle.Window) string {
 	return ""
 }
 
-// mustBalance checks the identity of the contract: verdicts plus control sum to the
+// mustBalance checks the identity of the contract: verdicts, control and skipped sum to the
 // offsets consumed.
 func mustBalance(t rapid.TB, p *partition.Partition) {
 	t.Helper()
 	offsets := int64(0)
 	for _, topic := range schemas.Inputs {
 		pos := p.Position(topic)
-		offsets += int64(pos.Next-pos.First) - pos.Control
+		offsets += int64(pos.Next-pos.First) - pos.Control - pos.Skipped
 	}
 	for _, n := range p.Ledger().Verdicts {
 		offsets -= n

@@ -97,15 +97,17 @@ type Partition struct {
 	dirty     []*Slot
 	unsent    []schemas.Alert // decided, not yet acknowledged as sent
 	suppress  map[string]bool // alerts known to be sent already, not yet reached again
+	abandoned *Abandoned      // what a restore left behind; nil = nothing, or it was reached
 }
 
 // Position is how far one input topic was consumed.
 //
-// Invariant: Next - First = the topic's records with a verdict + Control.
+// Invariant: Next - First = the topic's records with a verdict + Control + Skipped.
 type Position struct {
-	First   schemas.Offset `json:"primeiro"` // where this partition began, ever
-	Next    schemas.Offset `json:"proximo"`  // first offset not consumed
-	Control int64          `json:"controle"` // transaction markers and aborted records in between
+	First   schemas.Offset `json:"primeiro"`          // where this partition began, ever
+	Next    schemas.Offset `json:"proximo"`           // first offset not consumed
+	Control int64          `json:"controle"`          // transaction markers and aborted records in between
+	Skipped int64          `json:"pulados,omitempty"` // left out by an operator; negative: read again
 	Known   bool           `json:"conhecido"`
 }
 
@@ -143,6 +145,13 @@ func (p *Partition) StartAt(t schemas.Topic, first schemas.Offset) {
 	}
 }
 
+// Jump lets a topic go on at another offset, by an operator's word.
+func (p *Partition) Jump(t schemas.Topic, next schemas.Offset) {
+	pos := &p.positions[t]
+	pos.Skipped += int64(next - pos.Next)
+	pos.Next = next
+}
+
 // Consume gives every record of a batch its verdict, in order.
 func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 	for i := range b.Records {
@@ -168,7 +177,7 @@ func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 			pos.Next = next
 		}
 	}
-	return nil
+	return p.catchUp()
 }
 
 // take is one record's way: checks in the contract's order, then its trip.
@@ -398,6 +407,9 @@ func (p *Partition) fetchDue() error {
 
 // bury sends a record to the dead-letter topic with its original bytes.
 func (p *Partition) bury(r *schemas.Record, v schemas.Verdict, detail string) {
+	if p.abandoned != nil && p.abandoned.Letters[LetterID{r.Topic, r.Offset}] {
+		return // it is there
+	}
 	p.letters = append(p.letters, schemas.DeadLetter{Topic: r.Topic, Partition: p.id, Offset: r.Offset, Reason: v,
 		Detail: detail, TripID: schemas.TripID(strings.Clone(string(r.TripID))), EventID: schemas.EventID(strings.Clone(string(r.EventID))),
 		AppendedAt: r.AppendedAt, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)})
@@ -406,19 +418,27 @@ func (p *Partition) bury(r *schemas.Record, v schemas.Verdict, detail string) {
 // Tick lets the wall clock mark idle sources and move time when all are.
 func (p *Partition) Tick(now schemas.Millis, status [schemas.NumInputs]SourceStatus) error {
 	p.clock.tick(now, status)
-	return p.fire()
+	return p.moved()
+}
+
+// moved follows a move of time that no event made.
+func (p *Partition) moved() error {
+	if err := p.fire(); err != nil {
+		return err
+	}
+	return p.catchUp()
 }
 
 // EndSource notes that a replay has consumed a topic up to its end offset.
 func (p *Partition) EndSource(t schemas.Topic, now schemas.Millis) error {
 	p.clock.end(t, now)
-	return p.fire()
+	return p.moved()
 }
 
 // EndInput notes that a replay has consumed everything: time moves to the end.
 func (p *Partition) EndInput() error {
 	p.clock.watermark = schemas.EndOfTime
-	return p.fire()
+	return p.moved()
 }
 
 // PutTariff takes a tariff of the catalogue's revision and settles the trips that waited for one.

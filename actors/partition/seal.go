@@ -31,6 +31,7 @@ type Sealed struct {
 	Outbox    schemas.Outbox
 	Unsent    []schemas.Alert // decided, not acknowledged as sent at the cut
 	Seen      []string        // ids known as sent that replay has not reached yet
+	Reached   bool            // the partition has come to where the line stood that a restore left behind, if any
 }
 
 // openSeal is how much of the outbox a seal holds that is not known as committed.
@@ -45,7 +46,7 @@ type openSeal struct {
 // and items stay until Committed.
 func (p *Partition) Seal(number int64) Sealed {
 	p.seals++
-	out := Sealed{Watermark: p.clock.watermark, Unsent: slices.Clone(p.unsent)}
+	out := Sealed{Watermark: p.clock.watermark, Unsent: slices.Clone(p.unsent), Reached: p.abandoned == nil}
 	for i := range p.positions {
 		out.Next[i] = p.positions[i].Next
 	}
