@@ -49,6 +49,24 @@ type PaymentRecord struct {
 	Bill      *BillRecord `json:"fatura,omitempty"`
 }
 
+// Issued is the bill that a FATURA record says; ok is false for any other payment.
+func (r *PaymentRecord) Issued() (b Bill, ok bool) {
+	f := r.Bill
+	if f == nil {
+		return Bill{}, false
+	}
+	b = Bill{TripID: r.TripID, EventID: r.EventID, Version: int(f.Version), Amount: r.Amount, Difference: r.Amount, Currency: r.Currency,
+		DistanceMM: f.DistanceMM, DurationS: f.DurationS, TariffID: f.TariffID, Region: f.Region, Category: f.Category,
+		Multiplier: f.Multiplier, Start: f.Start, End: f.End, Points: int(f.Points), Rejected: int(f.Rejected), Rectification: f.Rectification}
+	if f.Motive != nil {
+		b.Motive = Motive(*f.Motive)
+	}
+	if f.Difference != nil { // null on version 1
+		b.Difference = *f.Difference
+	}
+	return b, true
+}
+
 // BillRecord is the fatura part of an EventoPagamento of kind FATURA.
 type BillRecord struct {
 	Version       int32   `json:"versao"`

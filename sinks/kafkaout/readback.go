@@ -12,12 +12,23 @@ import (
 
 // readBack gives each the committed values of our namespace in a marker partition, from an
 // offset to its end as of now, and returns that end.
-//
-// It reads to the high watermark and not to the last stable offset: another namespace's
-// open transaction holds the latter back, and our newest marker may lie behind it.
 func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(value []byte) error) (schemas.Offset, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	return k.read(ctx, topic, p, from, func(r *kgo.Record) error {
+		if string(r.Key) != k.o.Namespace {
+			return nil
+		}
+		return each(r.Value)
+	})
+}
+
+// read gives each the committed records of a partition, from an offset to its end as of
+// now, and returns that end.
+//
+// It reads to the high watermark and not to the last stable offset: another namespace's
+// open transaction holds the latter back, and our newest marker may lie behind it.
+func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(*kgo.Record) error) (schemas.Offset, error) {
 	start, err := one(topic, p)(k.admin.ListStartOffsets(ctx, topic))
 	if err != nil {
 		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
@@ -47,10 +58,10 @@ func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition,
 		for records := fetches.RecordIter(); !records.Done(); {
 			r := records.Next()
 			next = r.Offset + 1
-			if r.Attrs.IsControl() || string(r.Key) != k.o.Namespace {
+			if r.Attrs.IsControl() {
 				continue
 			}
-			if err := each(r.Value); err != nil {
+			if err := each(r); err != nil {
 				return 0, fmt.Errorf("%s/%d offset %d is not ours to read: %w", topic, p, r.Offset, err)
 			}
 		}

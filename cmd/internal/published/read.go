@@ -235,20 +235,11 @@ func (r *reader) bill(ctx context.Context, rec *kgo.Record) (*schemas.Bill, erro
 	} else if err != nil {
 		return nil, err
 	}
-	if p.Bill == nil {
+	b, ok := p.Issued()
+	if !ok {
 		return nil, nil
 	}
-	b := &schemas.Bill{TripID: p.TripID, EventID: p.EventID, Version: int(p.Bill.Version), Amount: p.Amount, Difference: p.Amount, Currency: p.Currency,
-		DistanceMM: p.Bill.DistanceMM, DurationS: p.Bill.DurationS, TariffID: p.Bill.TariffID, Region: p.Bill.Region, Category: p.Bill.Category,
-		Multiplier: p.Bill.Multiplier, Start: p.Bill.Start, End: p.Bill.End, Points: int(p.Bill.Points), Rejected: int(p.Bill.Rejected),
-		Rectification: p.Bill.Rectification}
-	if p.Bill.Motive != nil {
-		b.Motive = schemas.Motive(*p.Bill.Motive)
-	}
-	if p.Bill.Difference != nil {
-		b.Difference = *p.Bill.Difference
-	}
-	return b, nil
+	return &b, nil
 }
 
 func letterOf(rec *kgo.Record) *Letter {
