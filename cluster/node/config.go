@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ import (
 // Config is a node's configuration: Default, then the YAML file, then TAXIMETER_*
 // environment variables, then flags. Unknown keys fail.
 type Config struct {
-	// Namespace separates installations that share a Kafka cluster or an object store.
+	// Namespace names this installation in the object store, in transactional ids and in the
+	// headers of what it writes.
 	Namespace string `yaml:"namespace" env:"NAMESPACE"`
 	// NodeID names this node in the manifests; unique in the cluster, the same after a
 	// restart. Default: the host name.
@@ -35,6 +37,27 @@ type Config struct {
 	Meter      Meter      `yaml:"meter" envPrefix:"METER_"`
 	Memory     Memory     `yaml:"memory" envPrefix:"MEMORY_"`
 	Admin      Admin      `yaml:"admin" envPrefix:"ADMIN_"`
+	Cluster    Cluster    `yaml:"cluster" envPrefix:"CLUSTER_"`
+}
+
+// Cluster says how this node meets the others. Without Listen it is alone: one node runs
+// all partitions of the namespace.
+type Cluster struct {
+	Listen    string `yaml:"listen" env:"LISTEN"`       // host:port of the gossip, UDP and TCP; "" = alone
+	Advertise string `yaml:"advertise" env:"ADVERTISE"` // IP:port as the others see it; "" = as Listen
+	// Seeds are host:port of any other nodes; a name stands for all its addresses.
+	Seeds []string `yaml:"seeds" env:"SEEDS"`
+	// Bootstrap lets this node begin a cluster though it met nobody. Set it on the first node
+	// only, and only for the first start.
+	Bootstrap bool `yaml:"bootstrap" env:"BOOTSTRAP"`
+	// Keys encrypt the gossip: hexadecimal, 16, 24 or 32 bytes each, the first one encrypts.
+	Keys []string `yaml:"keys" env:"KEYS"`
+	// Allowed are the networks, as CIDR, that members may have addresses in; empty = all.
+	Allowed []string `yaml:"allowed" env:"ALLOWED"`
+	// Remote is host:port where this node answers the others' questions.
+	Remote string `yaml:"remote" env:"REMOTE"`
+	Weight int    `yaml:"weight" env:"WEIGHT"` // capacity relative to the other nodes'
+	Zone   string `yaml:"zone" env:"ZONE"`     // availability zone; "" = unknown
 }
 
 // Kafka says where the brokers are.
@@ -113,6 +136,7 @@ func Default() Config {
 		Meter:      Meter{MaxSpeedKmh: 160},
 		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
 		Admin:      Admin{Listen: "127.0.0.1:8080"},
+		Cluster:    Cluster{Remote: "127.0.0.1:7947", Weight: 100},
 	}
 }
 
@@ -198,8 +222,37 @@ func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Admin.Listen); err != nil {
 		fault("admin.listen", "%q is not host:port", c.Admin.Listen)
 	}
+	if k := c.Cluster; k.Listen != "" {
+		for path, addr := range map[string]string{"cluster.listen": k.Listen, "cluster.remote": k.Remote} {
+			if _, _, err := net.SplitHostPort(addr); err != nil {
+				fault(path, "%q is not host:port", addr)
+			}
+		}
+		if len(k.Seeds) == 0 && !k.Bootstrap {
+			fault("cluster.seeds", "name at least one other node, or set cluster.bootstrap on the first node")
+		}
+		if k.Weight < 1 {
+			fault("cluster.weight", "%d: use at least 1", k.Weight)
+		}
+		if _, err := k.keys(); err != nil {
+			fault("cluster.keys", "%v", err)
+		}
+	}
 	if len(faults) > 0 {
 		return fmt.Errorf("configuration:\n  %s", strings.Join(faults, "\n  "))
 	}
 	return nil
+}
+
+// keys decodes Keys.
+func (c Cluster) keys() ([][]byte, error) {
+	var keys [][]byte
+	for i, text := range c.Keys {
+		key, err := hex.DecodeString(text)
+		if err != nil || len(key) != 16 && len(key) != 24 && len(key) != 32 {
+			return nil, fmt.Errorf("key %d is not 16, 24 or 32 bytes in hexadecimal", i)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }

@@ -46,6 +46,7 @@ type Options struct {
 	// AppendTimes says whose record timestamps are the broker's append time.
 	AppendTimes ingest.AppendTimes
 	Log         *slog.Logger
+	Version     string // of the program, for people
 	// Store and Output stand in between, for harnesses that make a node fail: the store as
 	// the node sees it, and more options for the clients that send.
 	Store  func(checkpoint.Store) checkpoint.Store
@@ -84,18 +85,23 @@ type Node struct {
 	replaced chan struct{} // closed when another process has taken our partitions
 	replace  sync.Once
 
+	crew     *crew
+	tip      atomic.Pointer[checkpoint.Manifest] // newest seen by crew
+	starting sync.WaitGroup                      // of tasks; crew's
+	faults   chan error                          // one slot; why the first task that failed did not start
+
 	mu    sync.Mutex // guards tasks, and the catalogues' contents
 	tasks map[schemas.Partition]*task
 	ready bool
 }
 
-// Start brings a node up: it returns when every partition runs.
+// Start brings a node up: it returns when the partitions that are its own run.
 func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(),
-		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{})}
+		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0
@@ -107,12 +113,13 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 			n = nil
 		}
 	}()
-	for _, step := range []func(context.Context) error{n.openStore, n.openKafka, n.openCatalogues, n.openChain, n.startTasks, n.openAdmin} {
+	for _, step := range []func(context.Context) error{n.openStore, n.openKafka, n.openCatalogues, n.openChain, n.openCluster, n.openAdmin, n.takeSeat} {
 		if err := step(ctx); err != nil {
 			return n, err
 		}
 	}
 	n.background(n.beat)
+	n.background(n.crew.run)
 	return n, nil
 }
 
@@ -170,14 +177,25 @@ func (n *Node) Checkpoint(ctx context.Context) (coordinator.Outcome, error) {
 	return ask[coordinator.Outcome](ctx, n, n.coordinator, &coordinator.Round{})
 }
 
-// Stop commits and publishes what there is, as far as ctx allows, and takes the node down.
-// What could not be published is pending in the last checkpoint and goes out at the next start.
+// Stop hands over what others can take, commits and publishes what there is, as far as ctx
+// allows, and takes the node down. What could not be published is pending in the last
+// checkpoint and goes out at the next start, or at whoever takes the partitions over.
 func (n *Node) Stop(ctx context.Context) error {
+	n.crew.rest()
 	var err error
-	for _, t := range n.runs() {
+	if n.crew.gossip != nil {
+		err = n.crew.leave(ctx)
+	}
+	left := n.runs()
+	for _, t := range left {
 		err = errors.Join(err, n.source.Remove(t.partition))
 	}
-	err = errors.Join(err, n.settle(ctx))
+	if len(left) > 0 {
+		err = errors.Join(err, n.settle(ctx))
+	}
+	if n.crew.gossip != nil {
+		err = errors.Join(err, n.crew.gossip.Leave(ctx))
+	}
 	n.takeDown()
 	return err
 }
@@ -195,6 +213,12 @@ func (n *Node) takeDown() {
 	for _, t := range n.runs() {
 		if err := t.stop(); err != nil {
 			n.log.Warn("partition did not end cleanly", "partition", t.partition, "err", err)
+		}
+	}
+	n.starting.Wait()
+	if n.crew != nil && n.crew.gossip != nil {
+		if err := n.crew.gossip.Close(); err != nil {
+			n.log.Warn("gossip did not end cleanly", "err", err)
 		}
 	}
 	if n.source != nil {

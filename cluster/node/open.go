@@ -19,7 +19,9 @@ import (
 	"taximeter/checkpoint"
 	"taximeter/checkpoint/objectstore"
 	"taximeter/checkpoint/pebblestore"
+	"taximeter/cluster"
 	"taximeter/cluster/admin"
+	"taximeter/cluster/gossip"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/registry"
@@ -93,11 +95,20 @@ func (n *Node) openChain(ctx context.Context) error {
 	}
 	chain := checkpoint.NewChain(n.store, n.ns)
 	tip, err := chain.Tip(ctx)
-	if errors.Is(err, checkpoint.ErrNoChain) {
-		if tip, err = n.found(ctx, chain, ids); err != nil {
-			return err
+	for errors.Is(err, checkpoint.ErrNoChain) {
+		if n.cfg.Cluster.Listen == "" || n.cfg.Cluster.Bootstrap {
+			tip, err = n.found(ctx, chain, ids)
+			break
 		}
-	} else if err != nil {
+		n.log.Info("waiting for another node to begin the namespace; the first node needs cluster.bootstrap", "namespace", n.ns)
+		select {
+		case <-time.After(time.Second):
+			tip, err = chain.Tip(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if len(tip.Entries) != n.partitions {
@@ -110,10 +121,12 @@ func (n *Node) openChain(ctx context.Context) error {
 				schemas.Topic(i), tip.Number)
 		}
 	}
-	for _, m := range tip.Members {
-		if m != checkpoint.NodeID(n.cfg.NodeID) {
-			return fmt.Errorf("namespace %q belongs to node %s and this node is %s: run it under that nodeId; one node per namespace in this release",
-				n.ns, m, n.cfg.NodeID)
+	if n.cfg.Cluster.Listen == "" {
+		for _, m := range tip.Members {
+			if m != n.id() {
+				return fmt.Errorf("namespace %q belongs to node %s and this node is %s, alone: run it under that nodeId, or let them meet with cluster.listen",
+					n.ns, m, n.cfg.NodeID)
+			}
 		}
 	}
 	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return n.log.With("part", "protoactor") }))
@@ -124,6 +137,17 @@ func (n *Node) openChain(ctx context.Context) error {
 }
 
 func (n *Node) found(ctx context.Context, chain *checkpoint.Chain, ids [schemas.NumInputs]string) (checkpoint.Manifest, error) {
+	for p := range n.partitions {
+		made, err := n.voices.Published(ctx, schemas.Partition(p))
+		if err != nil {
+			return checkpoint.Manifest{}, err
+		}
+		if made > 0 {
+			// A new chain counts from 1: what it publishes would be taken for published already.
+			return checkpoint.Manifest{}, fmt.Errorf("the checkpoints of namespace %q are gone: %s says that partition %d has published up to number %d, and the store is empty; "+
+				"bring the store back, or begin a new namespace", n.ns, schemas.TopicCommits, p, made)
+		}
+	}
 	first, err := n.source.StartOffsets(ctx)
 	if err != nil {
 		return checkpoint.Manifest{}, err
@@ -139,6 +163,69 @@ func (n *Node) found(ctx context.Context, chain *checkpoint.Chain, ids [schemas.
 
 func (n *Node) limits() checkpoint.Limits {
 	return checkpoint.Limits{Retain: n.cfg.Checkpoint.Retain, MaxPending: n.cfg.Checkpoint.MaxPending}
+}
+
+// openCluster begins to look for the other nodes.
+func (n *Node) openCluster(context.Context) error {
+	c := n.cfg.Cluster
+	if c.Listen == "" {
+		n.crew = newCrew(n, nil)
+		return nil
+	}
+	keys, err := c.keys()
+	if err != nil {
+		return err
+	}
+	g, err := gossip.Start(gossip.Config{Self: n.member(), Listen: c.Listen, Advertise: c.Advertise, Seeds: c.Seeds, Bootstrap: c.Bootstrap,
+		Keys: keys, Label: "taximeter/" + n.cfg.Namespace, Allowed: c.Allowed,
+		OnPause: func(late time.Duration) { n.log.Warn("this process stood still", "late", late) }}, n.log)
+	if err != nil {
+		return fmt.Errorf("cluster gossip: %w", err)
+	}
+	n.crew = newCrew(n, g)
+	return nil
+}
+
+// member is what this node says of itself.
+func (n *Node) member() cluster.Member {
+	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: n.cfg.Admin.Listen, Version: n.o.Version,
+		Speaks: cluster.Protocols{Min: 1, Max: 1}, Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
+}
+
+// takeSeat steps until what is ours runs. A partition that cannot be started ends the
+// start of a node that is alone; of a cluster it is tried again while the others work.
+func (n *Node) takeSeat(ctx context.Context) error {
+	for {
+		err := n.crew.step(ctx)
+		if err != nil {
+			return err
+		}
+		select {
+		case err := <-n.faults:
+			if n.crew.gossip == nil {
+				return err
+			}
+		default:
+		}
+		if n.crew.seated && (n.crew.gossip != nil || len(n.runs()) == n.partitions) {
+			n.mu.Lock()
+			n.ready = true
+			n.mu.Unlock()
+			return nil
+		}
+		select {
+		case <-time.After(stepEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (n *Node) firstFault(err error) {
+	select {
+	case n.faults <- err:
+	default:
+	}
 }
 
 func (n *Node) openAdmin(context.Context) error {

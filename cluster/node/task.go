@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,8 @@ type task struct {
 	ctx     context.Context            // ends with the run
 	cancel  context.CancelFunc
 	failure atomic.Pointer[error]
+	ending  sync.Once
+	ended   error // of ending
 }
 
 // sourceView is the consumer's word on the three topics, asked for beside the owner.
@@ -85,6 +88,10 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		return nil, ctx.Err()
 	}
 	sent, logNext := t.speaker.Sent()
+	left, err := t.leftBehind(ctx, e)
+	if err != nil {
+		return nil, err
+	}
 
 	n.mu.Lock()
 	changes, book := n.catalogues.changes, n.catalogues.book
@@ -98,6 +105,11 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		part, err := n.build(p, e, r, spec.State, book)
 		if err != nil {
 			return nil, err
+		}
+		if left != nil {
+			if err := part.FollowsOn(*left); err != nil {
+				return nil, err
+			}
 		}
 		part.Recover(e.Alerts.Unsent, append(sent, e.Alerts.Seen...))
 		for _, c := range changes {
@@ -144,10 +156,15 @@ func (n *Node) build(p schemas.Partition, e checkpoint.Entry, r partition.Runner
 	if err != nil {
 		return nil, err
 	}
-	for _, topic := range schemas.Inputs {
-		part.StartAt(topic, e.Next[topic])
-		if pos := part.Position(topic); pos.Next != e.Next[topic] {
-			return nil, fmt.Errorf("partition %d: the state stands at offset %d of %s, the manifest at %d", p, pos.Next, topic, e.Next[topic])
+	for topic, stands := range e.Stands() {
+		topic := schemas.Topic(topic)
+		part.StartAt(topic, stands)
+		if pos := part.Position(topic); pos.Next != stands {
+			return nil, fmt.Errorf("partition %d: the state stands at offset %d of %s, the manifest at %d", p, pos.Next, topic, stands)
+		}
+		if next := e.Next[topic]; next != stands {
+			n.log.Warn("an operator moved where consumption goes on", "partition", p, "topic", topic, "from", stands, "to", next)
+			part.Jump(topic, next)
 		}
 	}
 	return part, nil
@@ -155,13 +172,13 @@ func (n *Node) build(p schemas.Partition, e checkpoint.Entry, r partition.Runner
 
 // stop ends the run in memory; the chain is not touched.
 func (t *task) stop() error {
+	t.ending.Do(func() { t.ended = t.end() })
+	return t.ended
+}
+
+func (t *task) end() error {
 	n := t.node
 	t.cancel()
-	n.mu.Lock()
-	if n.tasks[t.partition] == t {
-		delete(n.tasks, t.partition)
-	}
-	n.mu.Unlock()
 	var errs []error
 	n.system.Root.Send(n.coordinator, detach(t))
 	if err := n.source.Remove(t.partition); err != nil && !errors.Is(err, ingest.ErrClosed) {
@@ -176,17 +193,20 @@ func (t *task) stop() error {
 	if t.store != nil {
 		errs = append(errs, t.store.Close())
 	}
+	n.mu.Lock()
+	if n.tasks[t.partition] == t {
+		delete(n.tasks, t.partition)
+	}
+	n.mu.Unlock()
 	return errors.Join(errs...)
 }
 
 // failed hears from the owner that its memory is void, or from the speaker that the run is
-// revoked: the node begins the partition anew, if it is still its own.
+// revoked. The crew ends the run, and begins another if the partition is still this node's.
 func (t *task) failed(err error) {
-	if !t.failure.CompareAndSwap(nil, &err) || t.node.ctx.Err() != nil {
-		return
+	if t.failure.CompareAndSwap(nil, &err) && t.node.ctx.Err() == nil {
+		t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)
 	}
-	t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)
-	t.node.background(func() { t.node.restart(t) })
 }
 
 func (t *task) Partition() schemas.Partition        { return t.partition }
@@ -247,6 +267,7 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 	seal.Next, seal.Watermark, seal.Files = checkpoint.Offsets(cut.Next), cut.Watermark, up.Files
 	seal.Alerts = checkpoint.Alerts{Unsent: cut.Unsent, Seen: cut.Seen, LogNext: cut.LogNext}
 	seal.Published = t.speaker.Published()
+	seal.Reached = cut.Reached && base.Abandoned != nil
 	if err := checkpoint.Offer(ctx, t.node.store, seal); err != nil {
 		return nil, err
 	}

@@ -35,8 +35,14 @@ func (k *Kafka) OpenPublisher(ctx context.Context, p schemas.Partition) (*Publis
 
 // Marker is the newest manifest number whose outbox is public; 0 = none. Its answer holds
 // only after opening: before, an earlier publisher's transaction may still land.
-func (p *Publisher) Marker(ctx context.Context) (made checkpoint.Number, err error) {
-	_, err = p.k.readBack(ctx, schemas.TopicCommits, p.p, 0, func(value []byte) error {
+func (p *Publisher) Marker(ctx context.Context) (checkpoint.Number, error) {
+	return p.k.Published(ctx, p.p)
+}
+
+// Published is a Marker without the right to publish: an earlier publisher's transaction
+// may still land.
+func (k *Kafka) Published(ctx context.Context, p schemas.Partition) (made checkpoint.Number, err error) {
+	_, err = k.readBack(ctx, schemas.TopicCommits, p, 0, func(value []byte) error {
 		var m marker
 		if err := json.Unmarshal(value, &m); err != nil {
 			return err
