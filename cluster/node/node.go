@@ -197,7 +197,12 @@ func (n *Node) Stop(ctx context.Context) error {
 		err = errors.Join(err, n.crew.gossip.Leave(ctx))
 	}
 	n.takeDown()
-	return err
+	select {
+	case <-n.replaced:
+		return errors.Join(ErrReplaced, err)
+	default:
+		return err
+	}
 }
 
 func (n *Node) takeDown() {

@@ -6,16 +6,20 @@ import (
 	"time"
 
 	"taximeter/checkpoint"
+	"taximeter/schemas"
 )
 
-// Done waits until a replay's input is consumed, committed and published.
+// Done waits until a replay's input is consumed, committed and published, by this node or
+// by others of its cluster.
 func (n *Node) Done(ctx context.Context) error {
 	for {
 		if n.consumed() {
-			// A partition that began anew meanwhile consumes again.
-			if err := n.settle(ctx); err != nil || n.consumed() {
+			if err := n.settle(ctx); err != nil {
 				return err
 			}
+		}
+		if finished(n.tip.Load()) {
+			return nil
 		}
 		select {
 		case <-time.After(beatEvery / 5):
@@ -27,14 +31,28 @@ func (n *Node) Done(ctx context.Context) error {
 	}
 }
 
+// consumed reports whether all that runs here has reached the end of time.
 func (n *Node) consumed() bool {
-	runs := n.runs()
-	for _, t := range runs {
+	for _, t := range n.runs() {
 		if s := t.stats.Load(); s == nil || !s.Done || s.Alerts > 0 || t.failure.Load() != nil {
 			return false
 		}
 	}
-	return len(runs) == n.partitions
+	return true
+}
+
+// finished reports whether the chain shows every partition at the end of time and nothing
+// left to publish.
+func finished(tip *checkpoint.Manifest) bool {
+	if tip == nil {
+		return false
+	}
+	for _, e := range tip.Entries {
+		if e.Watermark != schemas.EndOfTime || len(e.Pending) > 0 || len(e.Alerts.Unsent) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // settle commits all there is and waits until it is published.
