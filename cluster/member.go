@@ -66,7 +66,7 @@ type View struct {
 	// sees itself as the only one, and must not take anything.
 	Joined  bool
 	Members []Member // reachable, self included; sorted by id
-	Lost    []Member // known, unreachable and not gone of their own will; sorted by id
+	Lost    []Member // known and out of reach, crashed or gone; sorted by id
 }
 
 // Member looks up a reachable member.
