@@ -2,7 +2,6 @@ package partition
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -283,28 +282,15 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 	if p.store == nil {
 		return nil, nil
 	}
-	row, found, err := p.store.Get(TripKey(id))
-	if err != nil || !found {
-		return nil, err
-	}
-	parts, n := binary.Uvarint(row)
-	if n <= 0 || parts > maxParts {
-		return nil, fmt.Errorf("partition %d: trip %q: its head row is damaged", p.id, id)
-	}
-	points := make([][]byte, parts)
-	for i := range points {
-		if points[i], found, err = p.store.Get(PointsKey(id, i)); err != nil {
-			return nil, err
-		} else if !found {
-			return nil, fmt.Errorf("partition %d: trip %q: row %d of %d of its points is missing", p.id, id, i, parts)
-		}
-	}
-	t, err := trip.RestoreParts(row[n:], points...)
+	t, parts, err := readTrip(p.store, id)
 	if err != nil {
 		return nil, fmt.Errorf("partition %d: %w", p.id, err)
 	}
+	if t == nil {
+		return nil, nil
+	}
 	s := p.admit(t, t.Due())
-	s.parts = int(parts)
+	s.parts = parts
 	p.timers.schedule(s)
 	if t.AwaitsTariff() {
 		p.awaiting[s.ID] = true

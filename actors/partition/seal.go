@@ -244,15 +244,9 @@ func (p *Partition) header(seen []string) []byte {
 // Restore is the partition as a seal left it, over the store that holds its rows. The
 // wall clock of the idle marks starts anew at now: time spent down is not idleness seen.
 func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, rules *rule.Book, runner Runner, store Store, now schemas.Millis) (*Partition, error) {
-	var h header
-	if err := json.Unmarshal(head, &h); err != nil {
-		return nil, fmt.Errorf("partition %d: state header: %w", id, err)
-	}
-	if h.Format > HeaderFormat {
-		return nil, fmt.Errorf("partition %d: state header of format %d, this program reads up to %d: %w", id, h.Format, HeaderFormat, ErrNewerFormat)
-	}
-	if h.Partition != id {
-		return nil, fmt.Errorf("partition %d: the state is that of partition %d", id, h.Partition)
+	h, err := readHeader(head, id)
+	if err != nil {
+		return nil, err
 	}
 	p := New(id, mode, settings, rules, runner, store, now)
 	p.positions = h.Positions
@@ -260,12 +254,7 @@ func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, ru
 	for i, s := range h.Sources {
 		p.clock.sources[i] = source{max: s.Max, roseAt: now, idle: s.Idle, ended: s.Ended}
 	}
-	for v := range p.ledger.Verdicts {
-		p.ledger.Verdicts[v] = h.Verdicts[schemas.Verdict(v).String()]
-	}
-	for k := range p.ledger.Anomalies {
-		p.ledger.Anomalies[k] = h.Anomalies[schemas.AnomalyKind(k).String()]
-	}
+	p.ledger = h.ledger()
 	for _, e := range h.Tariffs {
 		p.catalogue.Take(e)
 	}

@@ -1,0 +1,103 @@
+package partition
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"taximeter/actors/trip"
+	"taximeter/schemas"
+)
+
+// Standing is what the header of a cut tells of the partition.
+type Standing struct {
+	Positions [schemas.NumInputs]Position
+	Watermark schemas.Millis
+	Ledger    Ledger
+}
+
+// ReadHeader reads the row at HeaderKey without a partition to make of it.
+func ReadHeader(head []byte, id schemas.Partition) (Standing, error) {
+	h, err := readHeader(head, id)
+	return Standing{h.Positions, h.Watermark, h.ledger()}, err
+}
+
+// ReadTrip reads a trip's rows; nil when they are not there.
+func ReadTrip(store Store, id schemas.TripID) (*trip.State, error) {
+	t, _, err := readTrip(store, id)
+	return t, err
+}
+
+// ParseTripKey reads what TripKey wrote; false for every other row, those of a trip's
+// points too.
+func ParseTripKey(k []byte) (schemas.TripID, bool) {
+	if len(k) < len(prefixRow) || string(k[:len(prefixRow)]) != prefixRow {
+		return "", false
+	}
+	length, n := binary.Uvarint(k[len(prefixRow):])
+	if n <= 0 || length != uint64(len(k)-len(prefixRow)-n) {
+		return "", false
+	}
+	return schemas.TripID(k[len(prefixRow)+n:]), true
+}
+
+// TripKeys are the keys [start, end) in which all rows of trips lie.
+func TripKeys() (start, end []byte) {
+	return []byte(prefixRow), []byte(prefixRow[:len(prefixRow)-1] + "0")
+}
+
+// Imbalance is how many offsets the ledger does not account for; 0 in every sound state.
+func (s Standing) Imbalance() int64 {
+	offsets := int64(0)
+	for _, pos := range s.Positions {
+		offsets += int64(pos.Next-pos.First) - pos.Control - pos.Skipped
+	}
+	for _, n := range s.Ledger.Verdicts {
+		offsets -= n
+	}
+	return offsets
+}
+
+func readHeader(head []byte, id schemas.Partition) (h header, err error) {
+	if err := json.Unmarshal(head, &h); err != nil {
+		return h, fmt.Errorf("partition %d: state header: %w", id, err)
+	}
+	if h.Format > HeaderFormat {
+		return h, fmt.Errorf("partition %d: state header of format %d, this program reads up to %d: %w", id, h.Format, HeaderFormat, ErrNewerFormat)
+	}
+	if h.Partition != id {
+		return h, fmt.Errorf("partition %d: the state is that of partition %d", id, h.Partition)
+	}
+	return h, nil
+}
+
+func (h *header) ledger() (l Ledger) {
+	for v := range l.Verdicts {
+		l.Verdicts[v] = h.Verdicts[schemas.Verdict(v).String()]
+	}
+	for k := range l.Anomalies {
+		l.Anomalies[k] = h.Anomalies[schemas.AnomalyKind(k).String()]
+	}
+	return l
+}
+
+func readTrip(store Store, id schemas.TripID) (t *trip.State, parts int, err error) {
+	row, found, err := store.Get(TripKey(id))
+	if err != nil || !found {
+		return nil, 0, err
+	}
+	count, n := binary.Uvarint(row)
+	if n <= 0 || count > maxParts {
+		return nil, 0, fmt.Errorf("trip %q: its head row is damaged", id)
+	}
+	points := make([][]byte, count)
+	for i := range points {
+		if points[i], found, err = store.Get(PointsKey(id, i)); err != nil {
+			return nil, 0, err
+		} else if !found {
+			return nil, 0, fmt.Errorf("trip %q: row %d of %d of its points is missing", id, i, count)
+		}
+	}
+	t, err = trip.RestoreParts(row[n:], points...)
+	return t, int(count), err
+}
