@@ -28,15 +28,8 @@ import (
 )
 
 func (n *Node) openStore(ctx context.Context) (err error) {
-	if n.cfg.Store.S3.Bucket != "" {
-		s := n.cfg.Store.S3
-		n.store, err = objectstore.NewS3(objectstore.S3Config{Endpoint: s.Endpoint, Region: s.Region, Bucket: s.Bucket, Prefix: s.Prefix,
-			PathStyle: s.PathStyle, AccessKey: s.AccessKey, SecretKey: s.SecretKey, Encryption: s.SSE})
-		if err != nil {
-			return fmt.Errorf("store.s3: %w", err)
-		}
-	} else {
-		n.store = objectstore.NewFolder(n.cfg.Store.Folder)
+	if n.store, err = n.cfg.Store.Open(); err != nil {
+		return err
 	}
 	if n.o.Store != nil {
 		n.store = n.o.Store(n.store)
