@@ -31,7 +31,7 @@ type ProcessorSpec struct {
 
 // Processed is the processor's report.
 type Processed struct {
-	Usage              // from before the node's start to everything published
+	Usage              // from before the node's start to everything published, or the dismissal
 	Records      int64 // with a verdict, our own bills apart
 	DeadLetters  int64
 	Trips        int // in memory at the end
@@ -47,7 +47,7 @@ type Up struct {
 }
 
 // process runs a node: a replay to its end, a live one until it is dismissed. It says Up,
-// then Processed; of a live one Processed covers the time from Up to the dismissal.
+// then Processed.
 func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	gone := parentGone()
 	stopProfiles, err := profile(s.Profiles)
@@ -73,7 +73,6 @@ func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	if s.Mode == node.Replay {
 		err = n.Done(ctx)
 	} else {
-		used = meter()
 		<-gone
 	}
 	report := Processed{Usage: used(), PeakRSS: peakRSS()}
@@ -136,16 +135,22 @@ func profile(dir string) (stop func() error, err error) {
 // RunProcessor runs a replay to its end in a process of its own.
 func RunProcessor(ctx context.Context, s ProcessorSpec) (r Processed, err error) {
 	s.Mode = node.Replay
-	p, err := Spawn(ctx, RoleProcessor, s)
+	p, err := StartProcessor(ctx, s)
 	if err != nil {
-		return r, err
-	}
-	var up Up
-	if err := p.Hear(&up); err != nil {
 		return r, err
 	}
 	if err := p.Hear(&r); err != nil {
 		return r, fmt.Errorf("the replay did not end well: %w", err)
 	}
 	return r, p.Stop()
+}
+
+// StartProcessor starts a node in a process of its own and waits until it is up.
+func StartProcessor(ctx context.Context, s ProcessorSpec) (*Process, error) {
+	p, err := Spawn(ctx, RoleProcessor, s)
+	if err != nil {
+		return nil, err
+	}
+	var up Up
+	return p, p.Hear(&up)
 }

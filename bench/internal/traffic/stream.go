@@ -15,6 +15,7 @@ type Config struct {
 	Start     schemas.Millis // first request
 	Events    int64          // about how many records: no trip is requested once so many are planned; 0 = without end
 	PerSecond float64        // records per second of event time, on average
+	Wait      schemas.Millis // mean time from match to start of a trip
 	Ride      schemas.Millis // mean time from start to end of a trip
 	Every     schemas.Millis // between two positions of a car
 }
@@ -22,7 +23,7 @@ type Config struct {
 // Mixed has 60 % telemetry and 40 % business events, Tracking 90 and 10: the same trips
 // with a position each minute, or every ten seconds.
 func Mixed() Config {
-	return Config{Seed: 1, Start: 1_764_000_000_000, PerSecond: 750, Ride: 9 * schemas.Minute, Every: schemas.Minute}
+	return Config{Seed: 1, Start: 1_764_000_000_000, PerSecond: 750, Wait: 3 * schemas.Minute, Ride: 9 * schemas.Minute, Every: schemas.Minute}
 }
 
 // Tracking is the other form; see Mixed.
@@ -112,7 +113,7 @@ func (s *Stream) count(n nature, topic schemas.Topic) {
 
 // recordsPerTrip is the mean; TestShares notices when it no longer holds.
 func (c Config) recordsPerTrip() float64 {
-	positions := 0.92*float64(c.Ride+meanWait)/float64(c.Every) + 1
+	positions := 0.92*float64(c.Ride+c.Wait)/float64(c.Every) + 1
 	return (positions + 7.4) * (1 + repeatedShare + invalidShare)
 }
 

@@ -23,9 +23,6 @@ const (
 	pointMoved = 0.002
 )
 
-// meanWait is the mean time from match to start.
-const meanWait = 3 * schemas.Minute
-
 // trip is one that is not over: its records by append time.
 type trip struct {
 	number int64
@@ -71,7 +68,7 @@ func (s *Stream) newTrip(request schemas.Millis) *trip {
 	}
 
 	match := request + s.between(5*schemas.Second, schemas.Minute)
-	start := match + s.about(meanWait)
+	start := match + s.about(s.cfg.Wait)
 	end := start + s.about(s.cfg.Ride)
 	ride(schemas.RideRequest, request, func(r *schemas.RideRecord) { r.DriverID, r.Multiplier = nil, nil })
 	ride(schemas.RideMatch, match, nil)
