@@ -8,7 +8,7 @@ var categories = []struct {
 	share float64
 }{{"economico", 0.7}, {"conforto", 0.2}, {"moto", 0.1}}
 
-// Tariffs are the prices of the default city: two versions in time where a region has its
+// Tariffs are the prices of the default city when it starts at an instant: two versions in time where a region has its
 // own, one region with one price for all categories, and prices for anywhere else.
 func Tariffs(start schemas.Millis) []schemas.Tariff {
 	before, rise := start.Add(-30*schemas.Day), start.Add(6*schemas.Hour)

@@ -16,7 +16,7 @@ import (
 type City struct {
 	cfg     Config
 	rng     *rand.Rand
-	tariffs tariff.Catalogue
+	tariffs *tariff.Catalogue
 
 	trips       queue[*ride]
 	onTheWay    queue[*parcel]
@@ -48,10 +48,7 @@ func New(cfg Config) (*City, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &City{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x7a78696d65746572)), nextRequest: cfg.Start}
-	for i, t := range Tariffs(cfg.Start) {
-		c.tariffs.Put(schemas.Offset(i), t)
-	}
+	c := &City{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x7a78696d65746572)), tariffs: priceList(cfg.Tariffs), nextRequest: cfg.Start}
 	c.nextAhead = cfg.Start + c.between(0, 20*schemas.Minute)
 	for range int(c.tripsPerMilli() * float64(tripLength)) {
 		c.begin(cfg.Start+c.between(0, 2*schemas.Minute), c.rng.Float64())

@@ -240,7 +240,7 @@ func TestBadConfigurationsAreTold(t *testing.T) {
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, path := range []string{"start:", "events per second:", "events:", "span:", "regions[0]:"} {
+	for _, path := range []string{"start:", "events per second:", "events:", "span:", "regions[0]:", "tariffs:"} {
 		if !bytes.Contains([]byte(err.Error()), []byte(path)) {
 			t.Errorf("%q is not told: %v", path, err)
 		}

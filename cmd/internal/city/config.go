@@ -18,6 +18,9 @@ type Config struct {
 	EventsPerSecond float64
 
 	Regions []Region
+	// Tariffs are what passengers pay by. Give the meter the same ones: then what is
+	// captured is what is billed.
+	Tariffs []schemas.Tariff
 
 	// Events ends the stream after so many records, in the middle of whatever happens then.
 	// 0 = no such end.
@@ -36,9 +39,9 @@ type Region struct {
 	Center schemas.LatLon
 }
 
-// Default is a small company in four Brazilian cities, without end.
+// Default is a small company in four Brazilian cities, without end, with Tariffs(start).
 func Default(seed uint64, start schemas.Millis) Config {
-	return Config{Seed: seed, Start: start, EventsPerSecond: 200, TelemetrySchema: 1, Regions: []Region{
+	return Config{Seed: seed, Start: start, EventsPerSecond: 200, TelemetrySchema: 1, Tariffs: Tariffs(start), Regions: []Region{
 		{"sao-paulo", schemas.LatLon{Lat: -23.5505, Lon: -46.6333}},
 		{"rio-de-janeiro", schemas.LatLon{Lat: -22.9068, Lon: -43.1729}},
 		{"belo-horizonte", schemas.LatLon{Lat: -19.9167, Lon: -43.9345}},
@@ -70,5 +73,21 @@ func (c *Config) Validate() error {
 			fault("regions[%d]: needs a name and a centre within 80 degrees of the equator, is %+v", i, r)
 		}
 	}
+	if region, category, ok := c.unpriced(); ok {
+		fault("tariffs: none is in force for %s/%s at %v; add one with regiao and categoria %q", region, category, c.Start, schemas.Any)
+	}
 	return errors.Join(faults...)
+}
+
+// unpriced finds where a ride would have no price.
+func (c *Config) unpriced() (region, category string, found bool) {
+	prices := priceList(c.Tariffs)
+	for _, r := range c.Regions {
+		for _, k := range categories {
+			if prices.Find(placeOf(r.Name, k.name), c.Start, prices.Revision()) == nil {
+				return r.Name, k.name, true
+			}
+		}
+	}
+	return "", "", false
 }

@@ -12,6 +12,6 @@
 // It must never look at the clock: whoever wants the traffic in real time waits for each
 // record's AppendedAt.
 //
-// Start reading at city.go; plan.go decides what will happen to a trip, trip.go lets it
+// Start reading at city.go; plan.go decides what will happen to a trip, ride.go lets it
 // happen, delivery.go is the way from the phone to the broker, rates.go says how often.
 package city

@@ -1,7 +1,6 @@
 package city
 
 import (
-	"fmt"
 	"math"
 
 	"taximeter/actors/geo"
@@ -29,20 +28,34 @@ func (f *fare) add(at schemas.Millis, place schemas.LatLon) {
 	f.last, f.began = place, true
 }
 
-// amount is what the ride costs.
-func (c *City) amount(t *ride, f *fare) schemas.Cents {
+// amount is what the ride costs; false if that is beyond all bills.
+func (c *City) amount(t *ride, f *fare) (schemas.Cents, bool) {
 	return c.price(t, f.start, schemas.Bill{DistanceMM: f.mm, DurationS: int64((f.end - f.start) / schemas.Second), Multiplier: t.multiplier})
 }
 
-func (c *City) cancelFee(t *ride, at schemas.Millis) schemas.Cents {
+func (c *City) cancelFee(t *ride, at schemas.Millis) (schemas.Cents, bool) {
 	return c.price(t, at, schemas.Bill{Motive: schemas.MotiveCancelled})
 }
 
-func (c *City) price(t *ride, start schemas.Millis, b schemas.Bill) schemas.Cents {
-	place := tariff.Place{Region: t.region, HasRegion: true, Category: t.category, HasCategory: true}
-	amount, ok := trip.Amount(c.tariffs.Find(place, start, c.tariffs.Revision()), &b)
-	if !ok {
-		panic(fmt.Sprintf("no amount for %+v in %+v", b, place))
+func (c *City) price(t *ride, start schemas.Millis, b schemas.Bill) (schemas.Cents, bool) {
+	by := c.tariffOf(t, start)
+	t.currency = by.Currency
+	return trip.Amount(by, &b)
+}
+
+// tariffOf is there for every ride: Config.Validate says so.
+func (c *City) tariffOf(t *ride, start schemas.Millis) *schemas.Tariff {
+	return c.tariffs.Find(placeOf(t.region, t.category), start, c.tariffs.Revision())
+}
+
+func placeOf(region, category string) tariff.Place {
+	return tariff.Place{Region: region, HasRegion: true, Category: category, HasCategory: true}
+}
+
+func priceList(tariffs []schemas.Tariff) *tariff.Catalogue {
+	var list tariff.Catalogue
+	for i, t := range tariffs {
+		list.Put(schemas.Offset(i), t)
 	}
-	return amount
+	return &list
 }

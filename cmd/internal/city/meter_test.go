@@ -1,6 +1,7 @@
 package city
 
 import (
+	"strings"
 	"testing"
 
 	"taximeter/actors/expression"
@@ -16,12 +17,7 @@ import (
 func TestTheMeterAgreesWithWhatWasPaid(t *testing.T) {
 	cfg := Default(11, morning)
 	cfg.EventsPerSecond, cfg.Span = 30, 2*schemas.Hour
-	m := newMeter(t, cfg.Start)
-	c := mustNew(t, cfg)
-	for l, ok := c.Next(); ok; l, ok = c.Next() {
-		m.take(l)
-	}
-	m.advance(schemas.EndOfTime)
+	m := meterOf(t, cfg)
 
 	verdicts := map[string]int{}
 	for _, s := range m.trips {
@@ -57,6 +53,44 @@ func TestTheMeterAgreesWithWhatWasPaid(t *testing.T) {
 	}
 }
 
+// The prices are those given, not those of a city that starts when this one does.
+func TestTheCityPaysByTheTariffsGiven(t *testing.T) {
+	cfg := Default(11, morning)
+	cfg.EventsPerSecond, cfg.Span = 20, schemas.Hour
+	cfg.Tariffs = []schemas.Tariff{
+		{TariffID: "any", Region: schemas.Any, Category: schemas.Any, Currency: "EUR", Base: 4_000_000, PerKm: 3_000_000, PerMin: 500_000, CancelFee: 2_000_000, GraceS: 30},
+		{TariffID: "sp", Region: "sao-paulo", Category: schemas.Any, ValidFrom: morning + 20*schemas.Minute, Currency: "EUR", Base: 9_000_000, PerKm: 1_000_000, GraceS: 200},
+	}
+	m := meterOf(t, cfg)
+	verdicts := map[string]int{}
+	for _, s := range m.trips {
+		verdicts[s.Reconcile(schemas.EndOfTime)]++
+	}
+	if ok := verdicts["ok"]; ok < 500 || verdicts["divergente"] > ok/50 || verdicts["nao_paga"] > ok/100 || verdicts["paga_sem_fatura"] > 0 {
+		t.Errorf("of the trips: %v", verdicts)
+	}
+}
+
+func TestEveryRideMustHaveAPrice(t *testing.T) {
+	cfg := Default(1, morning)
+	cfg.Tariffs = Tariffs(morning)[:5] // sao-paulo's
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "tariffs: none is in force for rio-de-janeiro/economico") {
+		t.Error(err)
+	}
+}
+
+// meterOf has metered a whole city.
+func meterOf(t *testing.T, cfg Config) *meter {
+	t.Helper()
+	m := newMeter(t, cfg)
+	c := mustNew(t, cfg)
+	for l, ok := c.Next(); ok; l, ok = c.Next() {
+		m.take(l)
+	}
+	m.advance(schemas.EndOfTime)
+	return m
+}
+
 // meter is one partition's worth of trips without the partition.
 type meter struct {
 	env       trip.Env
@@ -69,13 +103,13 @@ type meter struct {
 	rectified int
 }
 
-func newMeter(t *testing.T, start schemas.Millis) *meter {
+func newMeter(t *testing.T, cfg Config) *meter {
 	t.Helper()
 	m := &meter{trips: map[schemas.TripID]*trip.State{}, motives: map[schemas.Motive]int{}, alerts: map[string]int{}, anomalies: map[schemas.AnomalyKind]int{}, swept: schemas.NoTime}
 	settings := trip.DefaultSettings()
 	settings.Horizon = 0
 	var tariffs tariff.Catalogue
-	for i, p := range Tariffs(start) {
+	for i, p := range cfg.Tariffs {
 		if problems := edge.CheckTariff(&p); len(problems) > 0 {
 			t.Fatalf("tariff %s: %v", p.TariffID, problems)
 		}
@@ -85,7 +119,7 @@ func newMeter(t *testing.T, start schemas.Millis) *meter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := rule.NewBook(Rules(start), compile)
+	book, err := rule.NewBook(Rules(cfg.Start), compile)
 	if err != nil {
 		t.Fatal(err)
 	}

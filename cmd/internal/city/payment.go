@@ -50,7 +50,7 @@ func (t *ride) pays(c *City, kind schemas.Kind, when schemas.Millis, amount sche
 }
 
 func (c *City) tellPayment(t *ride, s *step) {
-	r := schemas.PaymentRecord{EventID: s.id, TripID: t.id, At: s.at, Kind: s.kind.String(), Amount: s.amount, Currency: "BRL", Means: &t.means}
+	r := schemas.PaymentRecord{EventID: s.id, TripID: t.id, At: s.at, Kind: s.kind.String(), Amount: s.amount, Currency: t.currency, Means: &t.means}
 	if s.rectifies != "" {
 		r.Rectifies = &s.rectifies
 	}

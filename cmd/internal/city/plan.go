@@ -77,7 +77,7 @@ func (c *City) newRide(requested schemas.Millis, length float64) *ride {
 		cancelled := matched + c.between(10*schemas.Second, 4*schemas.Minute)
 		t.tells(c, schemas.RideCancel, cancelled)
 		t.start, t.lastTick = schemas.EndOfTime, cancelled
-		if cancelled-matched >= graceS*schemas.Second {
+		if grace := schemas.Millis(c.tariffOf(t, cancelled).GraceS) * schemas.Second; cancelled-matched >= grace {
 			t.plan(step{when: cancelled + 5*schemas.Second, at: cancelled, do: fee})
 		}
 		return t

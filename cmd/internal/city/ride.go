@@ -28,10 +28,11 @@ type ride struct {
 	steps              []step // by when
 	nextTick, lastTick schemas.Millis
 
-	fares []fare // as it ended first, and as it was corrected to
-	paid  schemas.Cents
-	means string
-	card  string
+	fares    []fare // as it ended first, and as it was corrected to
+	paid     schemas.Cents
+	currency string
+	means    string
+	card     string
 
 	unacknowledged []*schemas.TelemetryRecord // the phone's last
 }
@@ -148,11 +149,17 @@ func (c *City) act(t *ride, s *step) {
 	case pay:
 		c.tellPayment(t, s)
 	case charge:
-		c.planCharge(t, s.when, c.amount(t, &t.fares[s.fare]))
+		if amount, ok := c.amount(t, &t.fares[s.fare]); ok {
+			c.planCharge(t, s.when, amount)
+		}
 	case fee:
-		c.planCharge(t, s.when, c.cancelFee(t, s.at))
+		if amount, ok := c.cancelFee(t, s.at); ok {
+			c.planCharge(t, s.when, amount)
+		}
 	case settle:
-		c.planSettlement(t, s.when, c.amount(t, &t.fares[s.fare]))
+		if amount, ok := c.amount(t, &t.fares[s.fare]); ok {
+			c.planSettlement(t, s.when, amount)
+		}
 	case refund:
 		c.planSettlement(t, s.when, 0)
 	}
