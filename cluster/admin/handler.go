@@ -29,6 +29,7 @@ func Handler(n Node, metrics prometheus.Gatherer, log *slog.Logger) http.Handler
 	mux.HandleFunc("GET /trips/{id}/explain", s.explain)
 	mux.HandleFunc("GET /partitions", s.partitions)
 	mux.HandleFunc("GET /checkpoints", s.checkpoints)
+	mux.HandleFunc("GET /cluster", func(w http.ResponseWriter, _ *http.Request) { s.reply(w, n.Cluster()) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.reply(w, map[string]string{"status": "ok"}) })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -50,6 +51,7 @@ func (s server) index(w http.ResponseWriter, _ *http.Request) {
 		"/trips/{id}/explain": "how its bill came about",
 		"/partitions":         "positions, watermarks and verdicts",
 		"/checkpoints":        "the newest checkpoints",
+		"/cluster":            "members and placement",
 		"/healthz":            "the process lives",
 		"/readyz":             "the node does its work",
 		"/metrics":            "Prometheus",

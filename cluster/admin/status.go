@@ -17,6 +17,8 @@ type Node interface {
 	Partitions() []PartitionStatus
 	// Checkpoints shows as many of the newest manifests as asked for.
 	Checkpoints(ctx context.Context, recent int) (CheckpointStatus, error)
+	// Cluster tells whom this node sees and what the chain gives to whom.
+	Cluster() ClusterStatus
 	// Ready is nil when the node does its work, else why not yet.
 	Ready() error
 }
@@ -85,4 +87,35 @@ type CheckpointView struct {
 	Pending   int            `json:"publicacoesPendentes"`
 	Files     int            `json:"arquivos"`
 	Bytes     int64          `json:"bytes"` // of the files cited, shared ones counted once
+}
+
+// ClusterStatus is GET /cluster: one node's view. Views may differ for some seconds; the
+// manifest chain, whose newest number it names, is what counts.
+type ClusterStatus struct {
+	Node       string         `json:"no"`      // who answers
+	Alone      bool           `json:"sozinho"` // configured without a cluster
+	Joined     bool           `json:"entrou"`  // has met another node, or was told to begin
+	Manifest   int64          `json:"manifesto"`
+	Members    []MemberStatus `json:"membros"`
+	Partitions []Placement    `json:"particoes"`
+}
+
+// MemberStatus is one node of the cluster.
+type MemberStatus struct {
+	ID      string `json:"no"`
+	Member  bool   `json:"membro"` // by the chain
+	Duty    string `json:"estado"` // serving, draining, resigned, absent
+	Version string `json:"versao"`
+	Weight  int    `json:"peso"`
+	Zone    string `json:"zona,omitempty"`
+	Admin   string `json:"admin"`
+	Owned   int    `json:"particoes"` // that the chain gives to it
+}
+
+// Placement is where one partition is and belongs.
+type Placement struct {
+	Partition schemas.Partition `json:"particao"`
+	Owner     string            `json:"dono"` // "" = nobody
+	Epoch     int64             `json:"epoca"`
+	Target    string            `json:"destino,omitempty"` // where it is to move; "" = nowhere
 }

@@ -8,6 +8,7 @@ import (
 	"taximeter/actors/host"
 	"taximeter/actors/trip"
 	"taximeter/checkpoint"
+	"taximeter/cluster"
 	"taximeter/cluster/admin"
 	"taximeter/schemas"
 )
@@ -151,16 +152,53 @@ func viewOf(m checkpoint.Manifest) admin.CheckpointView {
 	return v
 }
 
+// Cluster tells whom this node sees and what the chain gives to whom.
+func (n *Node) Cluster() admin.ClusterStatus {
+	view := n.crew.view()
+	st := admin.ClusterStatus{Node: n.cfg.NodeID, Alone: n.crew.gossip == nil, Joined: view.Joined}
+	tip := n.tip.Load()
+	if tip == nil {
+		return st
+	}
+	st.Manifest = int64(tip.Number)
+	owners := ownersOf(*tip)
+	roster := view.Roster(*tip)
+	target := cluster.Place(roster, owners)
+	owned := make(map[checkpoint.NodeID]int)
+	for p, e := range tip.Entries {
+		owned[e.Owner]++
+		at := admin.Placement{Partition: schemas.Partition(p), Owner: string(e.Owner), Epoch: int64(e.Epoch)}
+		if target[p] != e.Owner {
+			at.Target = string(target[p])
+		}
+		st.Partitions = append(st.Partitions, at)
+	}
+	for _, m := range view.Members {
+		if !tip.IsMember(m.ID) {
+			roster = append(roster, m) // in view, not a member yet or any more
+		}
+	}
+	for _, m := range roster {
+		st.Members = append(st.Members, admin.MemberStatus{ID: string(m.ID), Member: tip.IsMember(m.ID), Duty: m.Duty.String(), Version: m.Version,
+			Weight: m.Weight, Zone: m.Zone, Admin: m.Admin, Owned: owned[m.ID]})
+	}
+	return st
+}
+
 // Ready is nil once every partition runs and checkpoints succeed.
 func (n *Node) Ready() error {
 	n.mu.Lock()
 	ready, running := n.ready, len(n.tasks)
 	n.mu.Unlock()
+	owned := 0
+	if tip := n.tip.Load(); tip != nil {
+		owned = len(tip.Owned(n.id()))
+	}
 	rounds := n.rounds.Load()
 	switch {
 	case !ready:
 		return errors.New("the node is starting or stopping")
-	case running < n.partitions:
+	case running < owned:
 		return errors.New("some partitions are being started anew")
 	case rounds != nil && rounds.LastError != nil:
 		return rounds.LastError

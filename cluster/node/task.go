@@ -204,7 +204,11 @@ func (t *task) end() error {
 // failed hears from the owner that its memory is void, or from the speaker that the run is
 // revoked. The crew ends the run, and begins another if the partition is still this node's.
 func (t *task) failed(err error) {
-	if t.failure.CompareAndSwap(nil, &err) && t.node.ctx.Err() == nil {
+	switch {
+	case !t.failure.CompareAndSwap(nil, &err) || t.node.ctx.Err() != nil:
+	case errors.Is(err, host.ErrRevoked):
+		t.node.log.Info("partition is run elsewhere now", "partition", t.partition)
+	default:
 		t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)
 	}
 }

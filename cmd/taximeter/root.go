@@ -42,7 +42,7 @@ func newRoot() *cobra.Command {
 		Example: `  taximeter convert porto porto_points.csv.gz -o porto.jsonl.gz
   taximeter simulate --events porto.jsonl.gz --tariffs tarifas.json --out results
   taximeter trip show t-4711`,
-	}, newDev(), newNode(), newBroker(), newSimulate(), newGenerate(), newConvert(), newProduce(), newConsume(), newTrip(), newVersion())
+	}, newDev(), newNode(), newBroker(), newSimulate(), newGenerate(), newConvert(), newProduce(), newConsume(), newTrip(), newCluster(), newVersion())
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(badFlag(err)) })

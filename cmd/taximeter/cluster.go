@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"taximeter/cluster/admin"
+	"taximeter/cmd/internal/ui"
+)
+
+func newCluster() *cobra.Command {
+	return group(&cobra.Command{Use: "cluster", Short: "Look at the cluster"}, newClusterStatus())
+}
+
+func newClusterStatus() *cobra.Command {
+	var base string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "status",
+		Short:   "Show members, placement and moves, as one node sees them",
+		Example: "  taximeter cluster status --admin http://node-1:8080",
+		Args:    arguments("nothing", 0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := c.OutOrStdout()
+			body, err := ask(c.Context(), base, "/cluster")
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				_, err := w.Write(body)
+				return err
+			}
+			var st admin.ClusterStatus
+			if err := json.Unmarshal(body, &st); err != nil {
+				return fmt.Errorf("%s answers something else than a cluster: %w; use the same version here and there, or --json", base, err)
+			}
+			switch {
+			case st.Alone:
+				fmt.Fprintf(w, "node %s is alone; manifest %d\n\n", st.Node, st.Manifest)
+			case !st.Joined:
+				fmt.Fprintf(w, "node %s has not met another node yet; manifest %d\n\n", st.Node, st.Manifest)
+			default:
+				fmt.Fprintf(w, "as node %s sees it; manifest %d\n\n", st.Node, st.Manifest)
+			}
+			members := ui.Table{Head: []string{"node", "duty", "member", ">partitions", ">weight", "zone", "version", "admin"}}
+			for _, m := range st.Members {
+				members.Add(m.ID, m.Duty, strconv.FormatBool(m.Member), strconv.Itoa(m.Owned), strconv.Itoa(m.Weight), m.Zone, m.Version, m.Admin)
+			}
+			members.Print(w, "")
+			moving := ui.Table{Head: []string{"partition", "owner", "epoch", "moves to"}}
+			for _, p := range st.Partitions {
+				if p.Target != "" {
+					moving.Add(strconv.Itoa(int(p.Partition)), p.Owner, strconv.FormatInt(p.Epoch, 10), p.Target)
+				}
+			}
+			if moving.Len() == 0 {
+				fmt.Fprintln(w, "\nevery partition is where it belongs")
+				return nil
+			}
+			fmt.Fprintln(w)
+			moving.Print(w, "")
+			return nil
+		},
+	}
+	c.Flags().StringVar(&base, "admin", defaultAdmin, "address of any node's admin API")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the answer as the API gives it")
+	return c
+}
