@@ -17,7 +17,7 @@ type Facts struct {
 	StartID schemas.EventID // the event that Start was taken from
 
 	LastAt schemas.Millis  // ultimo_ponto_ms; newest accepted point
-	LastID schemas.EventID // its event
+	LastID schemas.EventID // its event; OnWatermark alone looks at it
 	Last   schemas.LatLon  // latitude, longitude
 
 	SpeedKmh   float64       // velocidade_kmh; at the newest point; 0 = not known

@@ -58,9 +58,14 @@ func (s *State) paid(env *Env, p *payment) {
 
 // silence lets the rules look at the watermark.
 func (s *State) silence(env *Env) {
-	if env.Rules.Len() > 0 {
-		s.alerts.OnWatermark(env.Rules, s.facts(env), env.Watermark, env.Out)
+	if env.Rules.Len() == 0 {
+		return
 	}
+	f := s.facts(env)
+	if last := s.track.stateBefore(len(s.track.points)).last; last >= 0 {
+		f.LastID = s.track.ids.id(s.track.points[last].id)
+	}
+	s.alerts.OnWatermark(env.Rules, f, env.Watermark, env.Out)
 }
 
 // alertsDue is the watermark at which a silence must be told: of an ended trip too, when
@@ -72,7 +77,8 @@ func (s *State) alertsDue(env *Env) schemas.Millis {
 	return s.alerts.NextDue(env.Rules, s.facts(env))
 }
 
-// facts fills env's scratch with what rules may look at; valid until the next call.
+// facts fills env's scratch with what rules may look at; valid until the next call. LastID
+// is left to silence, which alone needs it: it costs an allocation.
 func (s *State) facts(env *Env) *rule.Facts {
 	t := &s.story
 	f := &env.facts
@@ -89,7 +95,6 @@ func (s *State) facts(env *Env) *rule.Facts {
 	if last := s.track.stateBefore(len(s.track.points)).last; last >= 0 {
 		p := &s.track.points[last]
 		f.LastAt, f.Last = p.at, p.pos
-		f.LastID = s.track.ids.id(p.id)
 	}
 	for i := range s.payments {
 		p := &s.payments[i]
