@@ -250,8 +250,8 @@ func (w *world) live(ctx context.Context, k *Kafka, last checkpoint.Number, zomb
 		return "marker"
 	}
 	if zombie != nil {
-		woke := make(chan error)
-		go func() { woke <- zombie.Publish(w.ctx(), made+1, outbox(made+1)) }()
+		woke, due := make(chan error), made+1
+		go func() { woke <- zombie.Publish(w.ctx(), due, outbox(due)) }()
 		defer func() {
 			if err := <-woke; !errors.Is(err, sinks.ErrFenced) {
 				w.Errorf("the zombie was not fenced: %v", err)
