@@ -16,15 +16,15 @@ import (
 // spawn starts a node and keeps count.
 func (r *run) spawn(replay bool, plan inject.Plan, data string) (*process, error) {
 	r.starts++
-	return spawn(r.o.Binary, replay, plan, r.environment(data))
+	return spawn(r.o.Binary, r.starts, replay, plan, r.environment(data))
 }
 
-// live runs one process to its end while share events are sent: those of a replay before
-// it starts, else half of them while it runs.
+// live runs one process to its end while share events are sent, half of them while it
+// runs; before a replay all that is left is sent.
 func (r *run) live(ctx context.Context, l *Life, share int64) (err error) {
-	before := share
-	if !l.Replay {
-		before /= 2
+	before := share / 2
+	if l.Replay {
+		before, share = r.s.Events, r.s.Events
 	}
 	if err := r.feeding.send(ctx, before); err != nil {
 		return fmt.Errorf("send events: %w", err)
@@ -53,7 +53,7 @@ func (r *run) live(ctx context.Context, l *Life, share int64) (err error) {
 // bury makes sure that the process is gone, and keeps what it said.
 func (r *run) bury(p *process) error {
 	err := p.kill()
-	name := filepath.Join(r.dir, "life-"+strconv.Itoa(r.starts)+".log")
+	name := filepath.Join(r.dir, "process-"+strconv.Itoa(p.number)+".log")
 	return errors.Join(err, os.WriteFile(name, []byte(p.words()), 0o600))
 }
 
@@ -104,9 +104,9 @@ func (r *run) stop(ctx context.Context, l *Life, p *process) error {
 	}
 	if l.Network == 0 && l.Plan.StoreFaults == 0 && l.Dark == 0 {
 		if err := p.end(ctx, endPatience); err != nil {
-			return err
+			return p.explain(err)
 		}
-		if p.err != nil {
+		if p.err != nil && !l.Replay {
 			return fmt.Errorf("the node was asked to stop: %w", p.err)
 		}
 		return nil
@@ -117,7 +117,7 @@ func (r *run) stop(ctx context.Context, l *Life, p *process) error {
 
 // overtake starts a second process while the first is frozen, and wakes the first: it must
 // find out by itself and end.
-func (r *run) overtake(ctx context.Context, l *Life, p *process) error {
+func (r *run) overtake(ctx context.Context, l *Life, p *process) (err error) {
 	if p.gone() {
 		return nil // by a fault at its start
 	}
@@ -132,20 +132,41 @@ func (r *run) overtake(ctx context.Context, l *Life, p *process) error {
 	if err != nil {
 		return err
 	}
-	defer second.kill() //nolint:errcheck // it is gone already, or the run has failed
-	if err := second.await(ctx, startPatience); err != nil {
-		return fmt.Errorf("second process: %w\n%s", err, second.words())
+	defer func() { err = errors.Join(err, r.bury(second)) }()
+	// A frozen process may hold the lock of the checkpoint folder, and none can start meanwhile.
+	if second.await(ctx, frozen) != nil {
+		return errors.Join(p.signal(syscall.SIGCONT), r.eitherEnds(ctx, p, second))
 	}
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		return err
 	}
+	if second.gone() && l.Network > 0 {
+		return nil // it met a fault at its start, and overtook nobody
+	}
 	if err := p.end(ctx, startPatience); err != nil {
-		return fmt.Errorf("a process that was overtaken did not give way: %w\n%s", err, p.words())
+		return p.explain(fmt.Errorf("a process that was overtaken did not give way: %w", err))
 	}
 	if second.gone() && l.Network == 0 && l.Dark == 0 {
 		return fmt.Errorf("the second process gave way to the first: %w\n%s", second.err, second.words())
 	}
-	return second.kill()
+	return nil
+}
+
+// frozen is how long the first process sleeps at most while the second starts.
+const frozen = 3 * time.Second
+
+// eitherEnds waits until one of two processes that run at once has given way.
+func (r *run) eitherEnds(ctx context.Context, p, second *process) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	select {
+	case <-p.over:
+		return nil
+	case <-second.over:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(p.explain(fmt.Errorf("neither of two processes gave way: %w", errStuck)), second.explain(errStuck))
+	}
 }
 
 // reboot takes the broker down and up again under the process.
@@ -176,8 +197,9 @@ func (r *run) finish(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.end(ctx, endPatience)
-	if err == nil && p.err != nil {
+	if err = p.end(ctx, endPatience); err != nil {
+		err = p.explain(err)
+	} else {
 		err = p.err
 	}
 	if buried := r.bury(p); err != nil || buried != nil {

@@ -21,9 +21,10 @@ import (
 
 // process is a node in a process of its own.
 type process struct {
-	cmd  *exec.Cmd
-	up   chan struct{} // closed when it says that it is up
-	over chan struct{} // closed when it is gone
+	cmd    *exec.Cmd
+	number int           // in its run
+	up     chan struct{} // closed when it says that it is up
+	over   chan struct{} // closed when it is gone
 
 	// Valid once over is closed.
 	err        error
@@ -34,12 +35,12 @@ type process struct {
 }
 
 // spawn starts `taximeter node`.
-func spawn(binary string, replay bool, plan inject.Plan, environment map[string]string) (*process, error) {
+func spawn(binary string, number int, replay bool, plan inject.Plan, environment map[string]string) (*process, error) {
 	args := []string{"node", "--json", "--append-times", "records"}
 	if replay {
 		args = append(args, "--replay")
 	}
-	p := &process{cmd: exec.Command(binary, args...), up: make(chan struct{}), over: make(chan struct{})}
+	p := &process{cmd: exec.Command(binary, args...), number: number, up: make(chan struct{}), over: make(chan struct{})}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TAXIMETER_") {
 			p.cmd.Env = append(p.cmd.Env, v)
@@ -105,6 +106,20 @@ func (p *process) kill() error {
 	err := p.signal(syscall.SIGKILL)
 	<-p.over
 	return err
+}
+
+// explain makes a process that is stuck say where all its goroutines are, and ends it.
+func (p *process) explain(stuck error) error {
+	const enough = 5 * time.Second
+	_ = p.signal(syscall.SIGCONT)
+	if err := p.signal(syscall.SIGQUIT); err != nil {
+		return errors.Join(stuck, err)
+	}
+	select {
+	case <-p.over:
+	case <-time.After(enough):
+	}
+	return fmt.Errorf("%w; its goroutines are in process-%d.log", stuck, p.number)
 }
 
 // errStuck is a process that did not do in time what it must.

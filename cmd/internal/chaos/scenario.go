@@ -52,33 +52,32 @@ func Draw(seed uint64) Scenario {
 	rng := rand.New(rand.NewPCG(seed, 0x63686173))
 	s := Scenario{Seed: seed, Partitions: 2 + rng.IntN(3), Events: 2500 + rng.Int64N(1500),
 		Checkpoint: time.Duration(100+rng.IntN(300)) * time.Millisecond, Resident: []int{3, 20, 100_000}[rng.IntN(3)]}
+	replay := false
 	for range 2 + rng.IntN(3) {
-		s.Lives = append(s.Lives, drawLife(rng))
+		replay = replay || rng.IntN(4) == 0 // and stays: a replay ends event time for good
+		s.Lives = append(s.Lives, drawLife(rng, replay))
 	}
 	return s
 }
 
-func drawLife(rng *rand.Rand) Life {
-	l := Life{Replay: rng.IntN(4) == 0, After: time.Duration(rng.IntN(900)) * time.Millisecond, SameData: rng.IntN(2) == 0}
+func drawLife(rng *rand.Rand, replay bool) Life {
+	l := Life{Replay: replay, After: time.Duration(rng.IntN(900)) * time.Millisecond, SameData: rng.IntN(2) == 0}
 	switch n := rng.IntN(100); {
 	case n < 55:
 		l.End = Crashed
 	case n < 70:
 		l.End = Killed
-	case n < 80:
-		l.End = Stopped
-	case n < 92:
-		l.End = Overtaken
-	default:
+	case n < 77:
 		l.End = Rebooted
+	case n < 87 || replay:
+		l.End = Stopped
+	default:
+		l.End = Overtaken
 	}
 	if l.End == Crashed {
 		points := inject.Points()
 		l.Plan.Crash, l.Plan.Nth = points[rng.IntN(len(points))], 1+rng.IntN(6)
 		l.After = 1200 * time.Millisecond
-	}
-	if l.End == Overtaken || l.End == Stopped {
-		l.Replay = false
 	}
 	if rng.IntN(3) == 0 {
 		l.Network = []float64{0.005, 0.02}[rng.IntN(2)]
