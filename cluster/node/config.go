@@ -56,6 +56,9 @@ type Cluster struct {
 	Allowed []string `yaml:"allowed" env:"ALLOWED"`
 	// Remote is host:port where this node answers the others' questions.
 	Remote string `yaml:"remote" env:"REMOTE"`
+	// TLS makes the nodes prove to each other who they are; without it whoever reaches Remote
+	// may ask about trips.
+	TLS    TLS    `yaml:"tls" envPrefix:"TLS_"`
 	Weight int    `yaml:"weight" env:"WEIGHT"` // capacity relative to the other nodes'
 	Zone   string `yaml:"zone" env:"ZONE"`     // availability zone; "" = unknown
 }
@@ -242,6 +245,13 @@ func (c Config) Validate() error {
 		return fmt.Errorf("configuration:\n  %s", strings.Join(faults, "\n  "))
 	}
 	return nil
+}
+
+// TLS names PEM files: all three or none.
+type TLS struct {
+	Cert string `yaml:"cert" env:"CERT"`
+	Key  string `yaml:"key" env:"KEY"`
+	CA   string `yaml:"ca" env:"CA"`
 }
 
 // keys decodes Keys.

@@ -22,6 +22,7 @@ import (
 	"taximeter/cluster"
 	"taximeter/cluster/admin"
 	"taximeter/cluster/gossip"
+	"taximeter/cluster/grain"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/registry"
@@ -176,7 +177,12 @@ func (n *Node) openCluster(context.Context) error {
 		return fmt.Errorf("cluster gossip: %w", err)
 	}
 	n.crew = newCrew(n, g)
-	return nil
+	security := grain.Security{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}
+	if n.peers, err = grain.NewClient(security); err != nil {
+		return err
+	}
+	n.remote, err = grain.NewServer(c.Remote, security, n.answer, n.log)
+	return err
 }
 
 // member is what this node says of itself.
@@ -229,7 +235,7 @@ func (n *Node) openAdmin(context.Context) error {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(admin.NewCollector(n), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.adminAddr = l.Addr().String()
-	n.admin = &http.Server{Handler: admin.Handler(n, metrics, n.log), ReadHeaderTimeout: 5 * time.Second}
+	n.admin = &http.Server{Handler: admin.Handler(anywhere{n}, metrics, n.log), ReadHeaderTimeout: 5 * time.Second}
 	n.background(func() {
 		if err := n.admin.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			n.log.Error("admin server ended", "err", err)
