@@ -59,9 +59,13 @@ type (
 	// Attach adds a task to the rounds; Detach removes it.
 	Attach struct{ Task Task }
 	Detach struct{ Task Task }
-	// Assign commits an assignment manifest and answers with the checkpoint.Manifest that
-	// holds, or an error.
-	Assign struct{ Changes []checkpoint.Change }
+	// Assign commits an assignment manifest that was decided on the tip Seen, and answers with
+	// the checkpoint.Manifest that holds, or an error: ErrDecidedAnew if runs or members have
+	// changed since.
+	Assign struct {
+		Seen    checkpoint.Manifest
+		Changes []checkpoint.Change
+	}
 	// Move hands a task's partition to another node: its last seal and the new run in one
 	// manifest, so that nothing is replayed. Answered with the checkpoint.Manifest or an
 	// error; after an error it is unknown who runs the partition, and the task must end.
@@ -129,7 +133,7 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		delete(c.busy, m.Task)
 		delete(c.offers, m.Task.Partition())
 	case *Assign:
-		tip, err := c.assign(m.Changes)
+		tip, err := c.assign(m)
 		if err != nil {
 			ctx.Respond(err)
 			return
@@ -190,13 +194,20 @@ func (c *Coordinator) report(tip checkpoint.Manifest, began time.Time, err error
 // attempts to commit before a round gives up: each loss means that another wrote.
 const attempts = 5
 
-func (c *Coordinator) assign(changes []checkpoint.Change) (checkpoint.Manifest, error) {
+// ErrDecidedAnew is an assignment that was decided on a tip whose runs or members are no
+// longer the chain's. A process that slept in between would take back what another took.
+var ErrDecidedAnew = errors.New("runs or members have changed since this assignment was decided: look at the chain again")
+
+func (c *Coordinator) assign(m *Assign) (checkpoint.Manifest, error) {
 	for range attempts {
 		tip, err := c.o.Chain.Tip(c.ctx)
 		if err != nil {
 			return checkpoint.Manifest{}, err
 		}
-		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), changes...)
+		if !sameRuns(tip, m.Seen) {
+			return checkpoint.Manifest{}, fmt.Errorf("manifest %d, decided on %d: %w", tip.Number, m.Seen.Number, ErrDecidedAnew)
+		}
+		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), m.Changes...)
 		if err != nil {
 			return checkpoint.Manifest{}, err
 		}
@@ -210,6 +221,12 @@ func (c *Coordinator) assign(changes []checkpoint.Change) (checkpoint.Manifest, 
 		}
 	}
 	return checkpoint.Manifest{}, fmt.Errorf("assignment lost to other writers %d times", attempts)
+}
+
+// sameRuns reports whether nothing but checkpoints lies between two manifests.
+func sameRuns(a, b checkpoint.Manifest) bool {
+	return a.Lineage == b.Lineage && slices.Equal(a.Members, b.Members) &&
+		slices.EqualFunc(a.Entries, b.Entries, func(x, y checkpoint.Entry) bool { return x.Epoch == y.Epoch })
 }
 
 func (c *Coordinator) move(m *Move) (checkpoint.Manifest, error) {

@@ -153,7 +153,7 @@ func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluste
 	if len(changes) == 0 {
 		return tip, nil
 	}
-	return c.node.assign(ctx, changes)
+	return c.node.assign(ctx, tip, changes)
 }
 
 // claim begins, in one manifest, a new run of what is placed here and nobody runs, and of
@@ -173,7 +173,7 @@ func (c *crew) claim(ctx context.Context, tip checkpoint.Manifest, target []chec
 	if len(changes) == 0 {
 		return tip, nil
 	}
-	return c.node.assign(ctx, changes)
+	return c.node.assign(ctx, tip, changes)
 }
 
 // begin starts the runs that the chain gives to this life of the node.
@@ -322,7 +322,11 @@ func (c *crew) leave(ctx context.Context) error {
 	if len(c.node.held()) > 0 {
 		return nil // nobody to take them
 	}
-	_, err := c.node.assign(ctx, []checkpoint.Change{checkpoint.Leave{Node: c.node.id()}})
+	tip, err := c.chain.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = c.node.assign(ctx, tip, []checkpoint.Change{checkpoint.Leave{Node: c.node.id()}})
 	return err
 }
 

@@ -10,8 +10,9 @@ import (
 	"taximeter/schemas"
 )
 
-func (n *Node) assign(ctx context.Context, changes []checkpoint.Change) (checkpoint.Manifest, error) {
-	return ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Assign{Changes: changes})
+// assign commits what was decided on the tip seen.
+func (n *Node) assign(ctx context.Context, seen checkpoint.Manifest, changes []checkpoint.Change) (checkpoint.Manifest, error) {
+	return ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Assign{Seen: seen, Changes: changes})
 }
 
 // ErrReplaced is a node whose partitions another process took under the same node id.

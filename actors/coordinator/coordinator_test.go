@@ -1,0 +1,170 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"taximeter/checkpoint"
+	"taximeter/checkpoint/storetest"
+	"taximeter/schemas"
+)
+
+const (
+	ns      = checkpoint.Namespace("ns")
+	patient = 10 * time.Second
+)
+
+var limits = checkpoint.Limits{Retain: 5, MaxPending: 5}
+
+// process is one coordinator over a store that others may share.
+type process struct {
+	t      *testing.T
+	system *actor.ActorSystem
+	pid    *actor.PID
+	chain  *checkpoint.Chain // of the test, beside the coordinator's
+}
+
+func begin(t *testing.T, store checkpoint.Store, node string) *process {
+	t.Helper()
+	p := &process{t: t, chain: checkpoint.NewChain(store, ns),
+		system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))}
+	tokens := 0
+	var status atomic.Pointer[Status]
+	p.pid = p.system.Root.Spawn(New(Options{Chain: checkpoint.NewChain(store, ns), Node: checkpoint.NodeID(node), Limits: limits,
+		Interval: time.Hour, Deadline: patient, Now: func() schemas.Millis { return 1 },
+		Token: func() string { tokens++; return node + strconv.Itoa(tokens) }, Log: slog.New(slog.DiscardHandler)}, &status))
+	t.Cleanup(func() {
+		if err := p.system.Root.StopFuture(p.pid).Wait(); err != nil {
+			t.Error(err)
+		}
+		p.system.Shutdown()
+	})
+	return p
+}
+
+func found(t *testing.T, store checkpoint.Store, partitions int) {
+	t.Helper()
+	genesis := checkpoint.Genesis(ns, [schemas.NumInputs]string{"a", "b", "c"}, make([]checkpoint.Offsets, partitions), checkpoint.Stamp{At: 1, By: "a", Token: "g"})
+	if won, _, err := checkpoint.NewChain(store, ns).Commit(t.Context(), genesis); err != nil || !won {
+		t.Fatalf("won %t, %v", won, err)
+	}
+}
+
+func (p *process) tip() checkpoint.Manifest {
+	p.t.Helper()
+	tip, err := p.chain.Tip(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return tip
+}
+
+func (p *process) ask(m any) (any, error) {
+	p.t.Helper()
+	answer, err := p.system.Root.RequestFuture(p.pid, m, patient).Result()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if failed, ok := answer.(error); ok {
+		return nil, failed
+	}
+	return answer, nil
+}
+
+func start(p schemas.Partition, i checkpoint.Incarnation) []checkpoint.Change {
+	return []checkpoint.Change{checkpoint.Join{Node: "a"}, checkpoint.Start{Partition: p, Owner: "a", Incarnation: i}}
+}
+
+// A process that slept between looking and assigning must not take back what another has
+// taken meanwhile: both would then revoke each other.
+func TestAnAssignmentDecidedOnAnOlderTipIsRefused(t *testing.T) {
+	store := storetest.NewMemory()
+	found(t, store, 2)
+	sleeper, other := begin(t, store, "a"), begin(t, store, "a")
+	seen := sleeper.tip()
+	if _, err := other.ask(&Assign{Seen: other.tip(), Changes: start(0, 200)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sleeper.ask(&Assign{Seen: seen, Changes: start(0, 100)}); !errors.Is(err, ErrDecidedAnew) {
+		t.Errorf("got %v", err)
+	}
+	if e := sleeper.tip().Entries[0]; e.Epoch != 1 || e.Incarnation != 200 {
+		t.Errorf("the chain holds epoch %d of run %d", e.Epoch, e.Incarnation)
+	}
+	if _, err := sleeper.ask(&Assign{Seen: sleeper.tip(), Changes: start(1, 101)}); err != nil {
+		t.Errorf("having looked again: %v", err)
+	}
+}
+
+// task is a partition's run as a coordinator sees it.
+type task struct {
+	Task
+	incarnation checkpoint.Incarnation
+	seal        func(tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error)
+	revoked     atomic.Int64
+}
+
+func (t *task) Partition() schemas.Partition        { return 0 }
+func (t *task) Incarnation() checkpoint.Incarnation { return t.incarnation }
+func (t *task) Published() checkpoint.Number        { return 0 }
+func (t *task) Committed(checkpoint.Entry)          {}
+func (t *task) Revoked()                            { t.revoked.Add(1) }
+
+// A run that the chain no longer holds is told so in the next round, though it has nothing
+// to send and meets no fence.
+func TestARunThatTheChainDoesNotHoldIsRevoked(t *testing.T) {
+	store := storetest.NewMemory()
+	found(t, store, 1)
+	p := begin(t, store, "a")
+	if _, err := p.ask(&Assign{Seen: p.tip(), Changes: start(0, 200)}); err != nil {
+		t.Fatal(err)
+	}
+	stale := &task{incarnation: 100}
+	p.system.Root.Send(p.pid, &Attach{Task: stale})
+	if _, err := p.ask(&Round{}); err != nil {
+		t.Fatal(err)
+	}
+	if stale.revoked.Load() != 1 {
+		t.Errorf("told %d times", stale.revoked.Load())
+	}
+}
+
+func (t *task) Seal(_ context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
+	return t.seal(tip, last)
+}
+
+// Whoever waits for all to be committed must hear of a partition that was not cut, for
+// whatever reason.
+func TestAPartitionThatWasNotCutIsAbsent(t *testing.T) {
+	for name, seal := range map[string]func(checkpoint.Manifest, checkpoint.SealNumber) (*checkpoint.Seal, error){
+		"the seal fails": func(checkpoint.Manifest, checkpoint.SealNumber) (*checkpoint.Seal, error) {
+			return nil, errors.New("the store is down")
+		},
+		"the seal is refused": func(tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
+			s := checkpoint.NewSeal(tip, 0, last)
+			s.Base.Made = 99
+			return &s, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := storetest.NewMemory()
+			found(t, store, 1)
+			p := begin(t, store, "a")
+			if _, err := p.ask(&Assign{Seen: p.tip(), Changes: start(0, 100)}); err != nil {
+				t.Fatal(err)
+			}
+			p.system.Root.Send(p.pid, &Attach{Task: &task{incarnation: 100, seal: seal}})
+			answer, err := p.ask(&Round{})
+			if out, ok := answer.(Outcome); err != nil || !ok || len(out.Absent) != 1 || out.Absent[0] != 0 {
+				t.Errorf("%+v, %v", answer, err)
+			}
+		})
+	}
+}
