@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"taximeter/actors/ingest"
 	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
@@ -18,7 +19,7 @@ func (n *Node) Done(ctx context.Context) error {
 				return err
 			}
 		}
-		if finished(n.tip.Load()) {
+		if finished(n.tip.Load(), n.ends) {
 			return nil
 		}
 		select {
@@ -41,13 +42,19 @@ func (n *Node) consumed() bool {
 	return true
 }
 
-// finished reports whether the chain shows every partition at the end of time and nothing
-// left to publish.
-func finished(tip *checkpoint.Manifest) bool {
+// finished reports whether the chain shows every partition past the ends of this replay, at
+// the end of time, and nothing left to publish. An earlier replay may have ended time
+// before some of the input was there.
+func finished(tip *checkpoint.Manifest, ends ingest.Offsets) bool {
 	if tip == nil {
 		return false
 	}
-	for _, e := range tip.Entries {
+	for p, e := range tip.Entries {
+		for topic, end := range ends[schemas.Partition(p)] {
+			if e.Next[topic] < end {
+				return false
+			}
+		}
 		if e.Watermark != schemas.EndOfTime || len(e.Pending) > 0 || len(e.Alerts.Unsent) > 0 {
 			return false
 		}

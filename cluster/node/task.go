@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	select {
 	case <-t.speaker.Opened():
 	case <-t.ctx.Done(): // revoked meanwhile
-		return nil, t.ctx.Err()
+		return nil, cmp.Or(t.why(), t.ctx.Err())
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -204,6 +205,7 @@ func (t *task) end() error {
 // failed hears from the owner that its memory is void, or from the speaker that the run is
 // revoked. The crew ends the run, and begins another if the partition is still this node's.
 func (t *task) failed(err error) {
+	defer t.cancel()
 	switch {
 	case !t.failure.CompareAndSwap(nil, &err) || t.node.ctx.Err() != nil:
 	case errors.Is(err, host.ErrRevoked):
@@ -211,6 +213,14 @@ func (t *task) failed(err error) {
 	default:
 		t.node.log.Error("partition failed; it begins anew from its last checkpoint", "partition", t.partition, "err", err)
 	}
+}
+
+// why is what failed; nil = nothing has.
+func (t *task) why() error {
+	if err := t.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (t *task) Partition() schemas.Partition        { return t.partition }
