@@ -18,9 +18,9 @@ func (n *Node) Done(ctx context.Context) error {
 			if err := n.settle(ctx); err != nil {
 				return err
 			}
-		}
-		if finished(n.tip.Load(), n.ends) {
-			return nil
+			if finished(n.tip.Load(), n.ends) {
+				return nil
+			}
 		}
 		select {
 		case <-time.After(beatEvery / 5):
