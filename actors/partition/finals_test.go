@@ -111,7 +111,7 @@ func mustEqual(t rapid.TB, p *partition.Partition, got published, want oracle.Fi
 // reconciled is the status, where "nothing is owed and nothing was paid" has two words: it
 // is pendente of a trip never billed, and ok of one whose bill became void.
 func reconciled(v trip.View) string {
-	if v.Reconciliation == "pendente" || v.Reconciliation == "ok" && v.Bill.Motive == schemas.MotiveVoided {
+	if v.Reconciliation == "pendente" || v.Reconciliation == "sem_termino" || v.Reconciliation == "ok" && v.Bill.Motive == schemas.MotiveVoided {
 		return ""
 	}
 	return v.Reconciliation

@@ -85,6 +85,10 @@ func (s *State) View(env *Env) View {
 		v.Region, v.Category, v.Multiplier = v.Bill.Region, v.Bill.Category, v.Bill.Multiplier
 		v.DistanceMM, v.DurationS, v.Points, v.Rejected = v.Bill.DistanceMM, v.Bill.DurationS, v.Bill.Points, v.Bill.Rejected
 		v.Start, v.End = &v.Bill.Start, &v.Bill.End
+		v.Phase = ended.String() // the events that told it are gone
+		if v.Bill.Motive == schemas.MotiveCancelled {
+			v.Phase = cancelled.String()
+		}
 	}
 	v.Events = EventCounts{Telemetry: len(s.track.points), Rides: len(s.rides), Payments: len(s.payments),
 		Remembered: s.track.ids.count + len(s.rides) + len(s.payments), Duplicates: s.duplicates}
@@ -130,7 +134,8 @@ func (s *State) whyNotBilled(env *Env) string {
 }
 
 // Reconcile compares the newest bill with what was paid: ok, divergente, nao_paga,
-// paga_sem_fatura, sem_resumo, or pendente while payment may still come.
+// paga_sem_fatura, sem_resumo, sem_termino (silent for hours without an end, nothing billed
+// or paid), or pendente while bill or payment may still come.
 func (s *State) Reconcile(watermark schemas.Millis) string {
 	var captured schemas.Cents
 	paid := false
@@ -151,6 +156,8 @@ func (s *State) Reconcile(watermark schemas.Millis) string {
 		return "sem_resumo"
 	case (last == nil || last.Motive == schemas.MotiveVoided) && captured != 0:
 		return "paga_sem_fatura" // a void bill is none, whether or not one was ever published
+	case last == nil && s.noEndTold && !s.story.ended():
+		return "sem_termino"
 	case last == nil:
 		return "pendente"
 	case captured == last.Amount:
