@@ -33,6 +33,7 @@ type crew struct {
 	beats   int64
 	beatAt  time.Time // when heartbeats are due next
 	seated  bool      // the first steps are done: what is ours runs
+	lives   lives
 
 	quit chan struct{} // closed to end run
 	done chan struct{} // closed by run
@@ -105,6 +106,10 @@ func (c *crew) step(ctx context.Context) error {
 	}
 	c.node.tip.Store(&tip)
 	c.dropRevoked(tip)
+	if c.lives.foreign(tip, c.node.id(), c.node.ours) {
+		c.node.giveWay()
+		return nil
+	}
 	view := c.view()
 	self, ok := view.Member(view.Self)
 	if !view.Joined || !ok || self.Duty == cluster.Resigned {
