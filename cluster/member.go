@@ -69,6 +69,12 @@ type View struct {
 	Lost    []Member // known and out of reach, crashed or gone; sorted by id
 }
 
+// Without is the view as if these members were out of reach.
+func (v View) Without(dead []checkpoint.NodeID) View {
+	v.Members = slices.DeleteFunc(slices.Clone(v.Members), func(m Member) bool { return slices.Contains(dead, m.ID) })
+	return v
+}
+
 // Member looks up a reachable member.
 func (v View) Member(id checkpoint.NodeID) (Member, bool) { return lookup(v.Members, id) }
 

@@ -72,6 +72,9 @@ type (
 	Move struct {
 		Task Task
 		To   checkpoint.NodeID
+		// Quiesce ends the task's input. It runs when the move's turn has come: the partition
+		// does not stand still while a round before it is under way.
+		Quiesce func() error
 		// Incarnation of the new run, by the epoch that it will have.
 		Incarnation func(checkpoint.Epoch) checkpoint.Incarnation
 	}
@@ -191,8 +194,9 @@ func (c *Coordinator) report(tip checkpoint.Manifest, began time.Time, err error
 	}
 }
 
-// attempts to commit before a round gives up: each loss means that another wrote.
-const attempts = 5
+// attempts to commit before a round gives up: each loss means that another wrote, and of
+// many nodes that move partitions at once one must lose often.
+const attempts = 20
 
 // ErrDecidedAnew is an assignment that was decided on a tip whose runs or members are no
 // longer the chain's. A process that slept in between would take back what another took.
@@ -204,7 +208,7 @@ func (c *Coordinator) assign(m *Assign) (checkpoint.Manifest, error) {
 		if err != nil {
 			return checkpoint.Manifest{}, err
 		}
-		if !sameRuns(tip, m.Seen) {
+		if !m.holds(tip) {
 			return checkpoint.Manifest{}, fmt.Errorf("manifest %d, decided on %d: %w", tip.Number, m.Seen.Number, ErrDecidedAnew)
 		}
 		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), m.Changes...)
@@ -223,14 +227,23 @@ func (c *Coordinator) assign(m *Assign) (checkpoint.Manifest, error) {
 	return checkpoint.Manifest{}, fmt.Errorf("assignment lost to other writers %d times", attempts)
 }
 
-// sameRuns reports whether nothing but checkpoints lies between two manifests.
-func sameRuns(a, b checkpoint.Manifest) bool {
-	return a.Lineage == b.Lineage && slices.Equal(a.Members, b.Members) &&
-		slices.EqualFunc(a.Entries, b.Entries, func(x, y checkpoint.Entry) bool { return x.Epoch == y.Epoch })
+// holds reports whether what was decided on Seen may still be done: the members are the
+// same, and the runs that it changes.
+func (m *Assign) holds(tip checkpoint.Manifest) bool {
+	return tip.Lineage == m.Seen.Lineage && slices.Equal(tip.Members, m.Seen.Members) &&
+		!slices.ContainsFunc(m.Changes, func(c checkpoint.Change) bool {
+			s, ok := c.(checkpoint.Start)
+			now, exists := tip.Entry(s.Partition)
+			before, existed := m.Seen.Entry(s.Partition)
+			return ok && (!exists || !existed || now.Epoch != before.Epoch)
+		})
 }
 
 func (c *Coordinator) move(m *Move) (checkpoint.Manifest, error) {
 	p := m.Task.Partition()
+	if err := m.Quiesce(); err != nil {
+		return checkpoint.Manifest{}, err
+	}
 	var last *checkpoint.Seal
 	if offered, ok := c.offers[p]; ok {
 		last = &offered

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -32,6 +33,7 @@ type Source struct {
 	released chan *Batch
 	polled   chan kgo.Fetches
 	added    chan struct{} // a partition whose log ends are not known yet
+	heard    atomic.Pointer[time.Time]
 
 	// All below is the loop's.
 	tasks   map[schemas.Partition]*task
@@ -56,6 +58,8 @@ func New(o Options) (*Source, error) {
 		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1), added: make(chan struct{}, 1),
 		tasks: map[schemas.Partition]*task{}, asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
 	}
+	now := time.Now()
+	s.heard.Store(&now)
 	s.background(s.run)
 	s.background(s.probe)
 	return s, nil
@@ -140,6 +144,10 @@ func (s *Source) Status(p schemas.Partition) (status [schemas.NumInputs]LaneStat
 	})
 	return status, ok, err
 }
+
+// Answered is when a broker last said where the input topics end, asked every ProbeEvery; at
+// first, when the Source was made.
+func (s *Source) Answered() time.Time { return *s.heard.Load() }
 
 // run owns tasks and lanes. At most one poll is under way, and only while some owner has
 // room and nothing to do: when all are busy, the client holds what it fetched ahead.

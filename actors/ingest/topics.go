@@ -159,6 +159,11 @@ func (s *Source) probe() {
 		// CheckedAt grows old: that is how it shows.
 		ends, _ := s.admin.ListCommittedOffsets(ctx, inputNames...)
 		cancel()
+		ends.Each(func(o kadm.ListedOffset) {
+			if o.Err == nil {
+				s.heard.Store(&asked)
+			}
+		})
 		s.do(func() { s.probed(ends, asked) })
 	}
 }

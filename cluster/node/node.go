@@ -22,6 +22,7 @@ import (
 	"taximeter/actors/rule"
 	"taximeter/checkpoint"
 	"taximeter/checkpoint/pebblestore"
+	"taximeter/cluster/grain"
 	"taximeter/schemas"
 	"taximeter/schemas/registry"
 	"taximeter/sinks/kafkaout"
@@ -86,9 +87,12 @@ type Node struct {
 	replace  sync.Once
 
 	crew     *crew
+	peers    *grain.Client                       // asks other nodes; nil = alone
+	remote   *grain.Server                       // answers them; nil = alone
 	tip      atomic.Pointer[checkpoint.Manifest] // newest seen by crew
 	starting sync.WaitGroup                      // of tasks; crew's
 	faults   chan error                          // one slot; why the first task that failed did not start
+	revoked  atomic.Int64                        // runs that others took from this node, and that found out
 
 	mu    sync.Mutex // guards tasks, and the catalogues' contents
 	tasks map[schemas.Partition]*task
@@ -120,6 +124,9 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	}
 	n.background(n.beat)
 	n.background(n.crew.run)
+	if n.crew.pulse != nil {
+		n.background(n.crew.pulse.run)
+	}
 	return n, nil
 }
 
@@ -183,8 +190,8 @@ func (n *Node) Checkpoint(ctx context.Context) (coordinator.Outcome, error) {
 func (n *Node) Stop(ctx context.Context) error {
 	n.crew.rest()
 	var err error
-	if n.crew.gossip != nil {
-		err = n.crew.leave(ctx)
+	if n.crew.gossip != nil && n.o.Mode == Live { // after a replay nothing is left to do
+		err = n.crew.drain(ctx)
 	}
 	left := n.runs()
 	for _, t := range left {
@@ -194,7 +201,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		err = errors.Join(err, n.settle(ctx))
 	}
 	if n.crew.gossip != nil {
-		err = errors.Join(err, n.crew.gossip.Leave(ctx))
+		err = errors.Join(err, n.crew.leave(ctx), n.crew.gossip.Leave(ctx))
 	}
 	n.takeDown()
 	select {

@@ -172,7 +172,7 @@ func (n *Node) openCluster(context.Context) error {
 	}
 	g, err := gossip.Start(gossip.Config{Self: n.member(), Listen: c.Listen, Advertise: c.Advertise, Seeds: c.Seeds, Bootstrap: c.Bootstrap,
 		Keys: keys, Label: "taximeter/" + n.cfg.Namespace, Allowed: c.Allowed,
-		OnPause: func(late time.Duration) { n.log.Warn("this process stood still", "late", late) }}, n.log)
+		OnPause: n.woke}, n.log)
 	if err != nil {
 		return fmt.Errorf("cluster gossip: %w", err)
 	}
@@ -195,8 +195,7 @@ func (n *Node) member() cluster.Member {
 // start of a node that is alone; of a cluster it is tried again while the others work.
 func (n *Node) takeSeat(ctx context.Context) error {
 	for {
-		err := n.crew.step(ctx)
-		if err != nil {
+		if _, err := n.crew.step(ctx); err != nil && !errors.Is(err, coordinator.ErrDecidedAnew) {
 			return err
 		}
 		select {
@@ -213,6 +212,7 @@ func (n *Node) takeSeat(ctx context.Context) error {
 			return nil
 		}
 		select {
+		case <-n.crew.wake:
 		case <-time.After(stepEvery):
 		case <-ctx.Done():
 			return ctx.Err()

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"time"
 
 	"taximeter/actors/coordinator"
 	"taximeter/actors/host"
@@ -29,6 +30,24 @@ func (n *Node) giveWay() {
 		n.log.Error(ErrReplaced.Error())
 		close(n.replaced)
 	})
+}
+
+// woke hears that this process stood still: others may have taken what it runs. What it
+// still tries to write is refused, by the chain and by the broker; it looks now, so that
+// it does not go on for nothing.
+func (n *Node) woke(time.Duration) {
+	if n.crew != nil {
+		n.crew.poke()
+	}
+}
+
+func (n *Node) gaveWay() bool {
+	select {
+	case <-n.replaced:
+		return true
+	default:
+		return false
+	}
 }
 
 // confirm re-reads the chain: the entry if this run is the tip's.

@@ -31,16 +31,17 @@ type task struct {
 	epoch       checkpoint.Epoch
 	dir         string
 
-	store   *pebblestore.Store
-	speaker *host.Speaker
-	owner   *actor.PID
-	stats   atomic.Pointer[host.Stats]
-	ends    atomic.Pointer[sourceView] // what the consumer last said
-	ctx     context.Context            // ends with the run
-	cancel  context.CancelFunc
-	failure atomic.Pointer[error]
-	ending  sync.Once
-	ended   error // of ending
+	store    *pebblestore.Store
+	speaker  *host.Speaker
+	owner    *actor.PID
+	stats    atomic.Pointer[host.Stats]
+	ends     atomic.Pointer[sourceView] // what the consumer last said
+	ctx      context.Context            // ends with the run
+	cancel   context.CancelFunc
+	failure  atomic.Pointer[error]
+	stopping atomic.Bool // stop was asked for
+	ending   sync.Once
+	ended    error // of ending
 }
 
 // sourceView is the consumer's word on the three topics, asked for beside the owner.

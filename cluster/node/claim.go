@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"taximeter/checkpoint"
+	"taximeter/cluster"
+	"taximeter/schemas"
+)
+
+// members makes this node a member, and takes over the dead: their partitions then rest
+// until whoever they are placed with claims them.
+func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluster.View, self cluster.Member) (checkpoint.Manifest, error) {
+	var changes []checkpoint.Change
+	if !tip.IsMember(self.ID) && self.Duty == cluster.Serving {
+		changes = append(changes, checkpoint.Join{Node: self.ID})
+	}
+	for _, t := range c.takeOvers(tip, view) {
+		c.node.log.Warn("taking over from a dead node", "node", t.Dead, "unchanged", t.Evidence.Unchanged)
+		changes = append(changes, t)
+		for _, p := range tip.Owned(t.Dead) {
+			changes = append(changes, checkpoint.Start{Partition: p})
+		}
+	}
+	if len(changes) == 0 {
+		return tip, nil
+	}
+	return c.node.assign(ctx, tip, changes)
+}
+
+// takeOvers are those that are this node's to do: of the living the first one acts. Whoever
+// may be taken over is not counted among them, though gossip still calls it alive: else a
+// coordinator that hangs would never be replaced.
+func (c *crew) takeOvers(tip checkpoint.Manifest, view cluster.View) []checkpoint.TakeOver {
+	if c.pulse == nil {
+		return nil
+	}
+	all := c.pulse.takeOvers(tip, view)
+	dead := make([]checkpoint.NodeID, len(all))
+	for i, t := range all {
+		dead[i] = t.Dead
+	}
+	if view.Without(dead).Coordinator(tip) != view.Self {
+		return nil
+	}
+	return all
+}
+
+// claim begins, in one manifest, a new run of what is placed here and nobody runs, and of
+// what is ours in the chain but of an earlier life or of a run that failed.
+func (c *crew) claim(ctx context.Context, tip checkpoint.Manifest, target []checkpoint.NodeID) (checkpoint.Manifest, error) {
+	me := c.node.id()
+	running := c.node.held()
+	var changes []checkpoint.Change
+	for p, e := range tip.Entries {
+		p := schemas.Partition(p)
+		_, starting := c.starts[p]
+		busy := starting || running[p] != nil
+		unclaimed := e.Owner == "" && target[p] == me
+		stale := e.Owner == me && (!c.node.ours(e) || c.started[p] == e.Incarnation)
+		if !busy && (unclaimed || stale) && !time.Now().Before(c.again[p].at) {
+			changes = append(changes, checkpoint.Start{Partition: p, Owner: me, Incarnation: c.node.incarnation(c.node.born, e.Epoch+1)})
+		}
+	}
+	if len(changes) == 0 {
+		return tip, nil
+	}
+	return c.node.assign(ctx, tip, changes)
+}
+
+// begin starts the runs that the chain gives to this life of the node.
+func (c *crew) begin(tip checkpoint.Manifest) {
+	running := c.node.held()
+	for p, e := range tip.Entries {
+		p := schemas.Partition(p)
+		if _, starting := c.starts[p]; !starting && running[p] == nil && c.node.ours(e) && c.started[p] != e.Incarnation {
+			c.start(p, e)
+		}
+	}
+}
+
+// start begins a run beside the crew.
+func (c *crew) start(p schemas.Partition, e checkpoint.Entry) {
+	ctx, cancel := context.WithCancel(c.node.ctx)
+	c.started[p], c.starts[p] = e.Incarnation, start{e.Incarnation, cancel}
+	began := time.Now()
+	c.node.starting.Go(func() {
+		defer cancel()
+		var err error
+		select {
+		case c.slots <- struct{}{}:
+			_, err = c.node.startTask(ctx, p, e)
+			<-c.slots
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		c.ends <- startEnd{p, time.Since(began), err}
+		c.poke()
+	})
+}
+
+// incarnation of a run: a life of a node has one per partition and epoch, so whoever hands
+// a partition over can name it.
+func (n *Node) incarnation(life int64, e checkpoint.Epoch) checkpoint.Incarnation {
+	return checkpoint.Incarnation(life) + checkpoint.Incarnation(e)
+}
+
+// ours reports whether the chain gives a run to this very life of the node.
+func (n *Node) ours(e checkpoint.Entry) bool {
+	return e.Owner == n.id() && e.Incarnation == n.incarnation(n.born, e.Epoch)
+}
+
+func (n *Node) id() checkpoint.NodeID { return checkpoint.NodeID(n.cfg.NodeID) }
+
+// held is the tasks by partition.
+func (n *Node) held() map[schemas.Partition]*task {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.tasks)
+}
+
+func ownersOf(tip checkpoint.Manifest) []checkpoint.NodeID {
+	owners := make([]checkpoint.NodeID, len(tip.Entries))
+	for p, e := range tip.Entries {
+		owners[p] = e.Owner
+	}
+	return owners
+}

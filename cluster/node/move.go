@@ -1,0 +1,103 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"taximeter/actors/coordinator"
+	"taximeter/checkpoint"
+	"taximeter/cluster"
+)
+
+// move hands over one partition that is placed elsewhere, if there is one, and says when to
+// look again: at once after a move, soon when others have some for us.
+func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.View, plan []cluster.Move) time.Duration {
+	next := stepEvery
+	running := c.node.held()
+	for _, m := range plan {
+		if m.To == c.node.id() {
+			next = moveStepEvery
+		}
+		t := running[m.Partition]
+		to, ok := view.Member(m.To)
+		if m.From != c.node.id() || t == nil || t.stopping.Load() || !ok || !tip.IsMember(m.To) {
+			continue
+		}
+		began := time.Now()
+		if err := c.node.handOver(ctx, t, to); err != nil {
+			c.node.log.Warn("partition could not be handed over; the chain says who runs it", "partition", m.Partition, "to", m.To, "err", err)
+			return stepEvery
+		}
+		c.node.log.Info("partition handed over", "partition", m.Partition, "to", m.To, "took", time.Since(began))
+		return 0
+	}
+	return next
+}
+
+// handOver ends a task with a last seal and gives its partition to another node.
+func (n *Node) handOver(ctx context.Context, t *task, to cluster.Member) error {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
+	defer cancel()
+	_, err := ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Move{Task: t, To: to.ID,
+		Quiesce:     func() error { return n.source.Remove(t.partition) },
+		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return n.incarnation(to.Life, e) }})
+	t.stopping.Store(true)
+	return errors.Join(err, t.stop())
+}
+
+// drain hands everything over, as far as there is somebody to take it.
+func (c *crew) drain(ctx context.Context) error {
+	c.pulse.drain()
+	for {
+		next, err := c.step(ctx)
+		tip := c.node.tip.Load()
+		switch {
+		case c.node.gaveWay():
+			return nil
+		case err == nil && len(tip.Owned(c.node.id())) == 0 && len(c.node.held()) == 0, !c.others():
+			return nil
+		case err != nil:
+			c.node.log.Warn("no partition can be handed over; trying again", "err", err)
+			next = troubledStepEvery
+		}
+		select {
+		case <-time.After(min(next, stepEvery/4)):
+		case <-ctx.Done():
+			return fmt.Errorf("%d partitions are not handed over: %w", len(c.node.held()), ctx.Err())
+		}
+	}
+}
+
+// leave ends the membership; what the chain still gives to this node rests, so that
+// whoever comes need not wait until this node is called dead.
+func (c *crew) leave(ctx context.Context) error {
+	for {
+		tip, err := c.chain.Tip(ctx)
+		if err != nil {
+			return err
+		}
+		if !tip.IsMember(c.node.id()) || c.node.gaveWay() {
+			return nil
+		}
+		var changes []checkpoint.Change
+		for _, p := range tip.Owned(c.node.id()) {
+			changes = append(changes, checkpoint.Start{Partition: p})
+		}
+		_, err = c.node.assign(ctx, tip, append(changes, checkpoint.Leave{Node: c.node.id()}))
+		if !errors.Is(err, checkpoint.ErrRefused) && !errors.Is(err, coordinator.ErrDecidedAnew) {
+			return err
+		}
+		// Somebody who has not heard yet that we go has given us a partition meanwhile, or
+		// others moved some among them.
+	}
+}
+
+// others reports whether somebody else could take partitions.
+func (c *crew) others() bool {
+	return slices.ContainsFunc(c.gossip.View().Members, func(m cluster.Member) bool {
+		return m.ID != c.node.id() && m.Duty == cluster.Serving && m.Weight > 0
+	})
+}
