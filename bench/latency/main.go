@@ -206,7 +206,8 @@ type result struct {
 	Bills          quantiles `json:"bills_after_due_ms"`
 	CPUPercent     float64   `json:"cpu_percent_of_machine"`
 	CPU            float64   `json:"cpu_us_per_event"`
-	PacerBehind    float64   `json:"pacer_behind_ms"` // worst; it counts as latency
+	PacerBehind    float64   `json:"pacer_behind_ms"` // worst since the processor began; it counts as latency
+	SealPause      float64   `json:"seal_pause_ms"`   // of the last checkpoint, the longest of the partitions
 	PeakRSS        float64   `json:"peak_rss_mb"`
 	CheckpointEach string    `json:"checkpoint"`
 }
@@ -239,7 +240,7 @@ func (b *bench) tell(alerts, bills *gauge, cpu time.Duration, p *rig.Processed) 
 	seconds := float64(b.seconds)
 	r := result{Rate: b.rate, Seconds: b.seconds, Alerts: b.quantiles(alerts), Bills: b.quantiles(bills),
 		CPUPercent: 100 * cpu.Seconds() / seconds / float64(runtime.NumCPU()), CPU: float64(cpu.Microseconds()) / seconds / float64(b.rate),
-		PeakRSS: float64(p.PeakRSS) / (1 << 20), CheckpointEach: b.checkpoint.String()}
+		SealPause: float64(p.SealPauseMax.Microseconds()) / 1000, PeakRSS: float64(p.PeakRSS) / (1 << 20), CheckpointEach: b.checkpoint.String()}
 	for _, x := range b.pacers {
 		r.PacerBehind = max(r.PacerBehind, float64(x.behind.Microseconds())/1000)
 	}
@@ -250,7 +251,7 @@ func (b *bench) tell(alerts, bills *gauge, cpu time.Duration, p *rig.Processed) 
 		b.say("%-16s %6d: p50 %9.1f ms, p99 %9.1f ms, p99.99 %9.1f ms, max %9.1f ms; %d missing, %d again, %d early",
 			q.name, q.Count, q.P50, q.P99, q.P9999, q.Max, q.Missing, q.Again, q.Early)
 	}
-	b.say("processor: %.1f %% of %d CPUs, %.1f us per event", r.CPUPercent, runtime.NumCPU(), r.CPU)
+	b.say("processor: %.1f %% of %d CPUs, %.1f us per event; longest pause of the last cut %.1f ms", r.CPUPercent, runtime.NumCPU(), r.CPU, r.SealPause)
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (s *Stream) send(t *trip, at schemas.Millis, l edge.Line) {
 
 func (s *Stream) add(t *trip, n nature, l edge.Line) {
 	t.lines = append(t.lines, sent{l, n})
-	if (s.planned+int64(len(t.lines)))%futureEvery == futureEvery/2 {
+	if (s.planned+int64(len(t.lines)))%futureEvery == futureFirst {
 		s.rush(t, l.AppendedAt)
 	}
 }

@@ -39,7 +39,8 @@ const (
 	lateShare     = 0.008
 	veryLateShare = 0.0005
 	invalidShare  = 0.003
-	futureEvery   = 1_000_000 // one in so many, the first in the middle of the first million
+	futureEvery   = 1_000_000 // one in so many, the first after futureFirst
+	futureFirst   = 100_000
 )
 
 // Counts says what was given so far. A repeated record that is late counts as repeated.

@@ -14,7 +14,7 @@ func TestShares(t *testing.T) {
 		telemetry float64
 	}{{"mixed", Mixed(), 0.60}, {"tracking", Tracking(), 0.90}} {
 		t.Run(c.name, func(t *testing.T) {
-			c.cfg.Events = 600_000
+			c.cfg.Events = 200_000
 			s := New(c.cfg)
 			last := schemas.NoTime
 			for l, ok := s.Next(); ok; l, ok = s.Next() {
@@ -32,15 +32,15 @@ func TestShares(t *testing.T) {
 				{"telemetry", n.Telemetry, c.telemetry, 0.02},
 				{"repeated", n.Repeated, repeatedShare, 0.05},
 				{"late", n.Late, lateShare, 0.08},
-				{"very late", n.VeryLate, veryLateShare, 0.3},
-				{"invalid", n.Invalid, invalidShare, 0.1},
+				{"very late", n.VeryLate, veryLateShare, 0.4},
+				{"invalid", n.Invalid, invalidShare, 0.15},
 				{"records per trip", n.Records, float64(n.Trips) * c.cfg.recordsPerTrip() / float64(n.Records), 0.05},
 			} {
 				if got := float64(share.n) / float64(n.Records); math.Abs(got/share.want-1) > share.free {
 					t.Errorf("%s: %.5f of the records, want %.5f", share.what, got, share.want)
 				}
 			}
-			if n.Future != 1 || math.Abs(float64(n.Records)/600_000-1) > 0.01 {
+			if n.Future != 1 || math.Abs(float64(n.Records)/200_000-1) > 0.01 {
 				t.Errorf("%d from the future in %d records", n.Future, n.Records)
 			}
 		})
