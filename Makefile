@@ -28,8 +28,8 @@ bench: ## the parts' benchmarks, then the whole path: cost in both shapes, laten
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./bench/quick -events 2000000
 	go run ./bench/quick -events 2000000 -shape tracking
-	go run ./bench/latency -rate 750 -seconds 120
-	go run ./bench/latency -rate 9000 -seconds 120
+	go run ./bench/latency -rate 750 -probes 100 -seconds 120
+	go run ./bench/latency -rate 9000 -probes 250 -seconds 120
 
 bench-quick: ## what the processor costs per event, checked by the oracle; closes with a JSON line
 	go run ./bench/quick
