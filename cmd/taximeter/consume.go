@@ -15,9 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/cmd/internal/ui"
+	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
-	"taximeter/schemas/codec"
-	"taximeter/schemas/registry"
 )
 
 // readable are the topics whose values people read.
@@ -65,7 +64,7 @@ only, until interrupted. Topics: ` + strings.Join(readable, ", ") + `.`,
 			}
 			defer client.Close()
 			r := reading{out: bufio.NewWriter(c.OutOrStdout()), show: showRecord, left: most, limited: most > 0,
-				decoder: decoder{registry: schemaClient, printers: make(map[int]*codec.Printer)}}
+				decoder: decoder{values.NewPrinter(schemaClient)}}
 			if asJSON {
 				r.show = showRecordJSON
 			}
@@ -132,10 +131,7 @@ type shown struct {
 	Error     string            `json:"error,omitempty"` // why not
 }
 
-type decoder struct {
-	registry *registry.Client
-	printers map[int]*codec.Printer
-}
+type decoder struct{ values *values.Printer }
 
 // decode fails only when the registry cannot be asked: what cannot be read is shown raw.
 func (d *decoder) decode(ctx context.Context, r *kgo.Record) (*shown, error) {
@@ -153,11 +149,11 @@ func (d *decoder) decode(ctx context.Context, r *kgo.Record) (*shown, error) {
 	if r.Value == nil {
 		return s, nil
 	}
-	value, err := d.value(ctx, r.Value)
+	value, err := d.values.JSON(ctx, r.Value)
 	switch {
 	case err == nil:
 		s.Value = value
-	case registry.Unavailable(err) && !unreadable(err):
+	case !values.AtFault(err):
 		return nil, err
 	case json.Valid(r.Value): // a dead letter that came as text
 		s.Value = r.Value
@@ -165,37 +161,6 @@ func (d *decoder) decode(ctx context.Context, r *kgo.Record) (*shown, error) {
 		s.Raw, s.Error = r.Value, err.Error()
 	}
 	return s, nil
-}
-
-func (d *decoder) value(ctx context.Context, value []byte) (json.RawMessage, error) {
-	id, err := codec.SchemaID(value)
-	if err != nil {
-		return nil, unreadableError{err}
-	}
-	p := d.printers[id]
-	if p == nil {
-		schema, err := d.registry.SchemaByID(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if p, err = codec.NewPrinter(schema); err != nil {
-			return nil, unreadableError{err}
-		}
-		d.printers[id] = p
-	}
-	out, err := p.Append(nil, value)
-	if err != nil {
-		return nil, unreadableError{err}
-	}
-	return out, nil
-}
-
-// unreadableError is a fault of the value, not of the registry.
-type unreadableError struct{ error }
-
-func unreadable(err error) bool {
-	_, ok := errors.AsType[unreadableError](err)
-	return ok
 }
 
 func showRecordJSON(w io.Writer, s *shown) error {

@@ -3,7 +3,6 @@ package published
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/registry"
@@ -134,14 +134,14 @@ type reader struct {
 	client   *kgo.Client
 	registry *registry.Client
 	payments *codec.Reader[schemas.PaymentRecord]
-	printers map[int]*codec.Printer
+	values   *values.Printer
 	give     func(Result) error
 }
 
 func newReader(brokers []string, schemaRegistry *registry.Client, give func(Result) error, more ...kgo.Opt) (*reader, error) {
 	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.FetchMaxWait(time.Second)}, more...)...)
-	return &reader{client: client, registry: schemaRegistry, payments: codec.NewPaymentReader(), printers: make(map[int]*codec.Printer), give: give}, err
+	return &reader{client: client, registry: schemaRegistry, payments: codec.NewPaymentReader(), values: values.NewPrinter(schemaRegistry), give: give}, err
 }
 
 // take decodes one record; records that are no results give none.
@@ -219,20 +219,8 @@ func (r *reader) bill(ctx context.Context, rec *kgo.Record) (*schemas.Bill, erro
 	if !slices.ContainsFunc(rec.Headers, func(h kgo.RecordHeader) bool { return h.Key == schemas.HeaderNamespace }) {
 		return nil, nil
 	}
-	p, err := r.payments.Decode(rec.Value)
-	if unknown, ok := errors.AsType[*codec.UnknownSchemaError](err); ok {
-		schema, err := r.registry.SchemaByID(ctx, unknown.ID)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.payments.Learn(unknown.ID, schema); err != nil {
-			return nil, err
-		}
-		p, err = r.payments.Decode(rec.Value)
-		if err != nil {
-			return nil, err
-		}
-	} else if err != nil {
+	p, err := values.Decode(ctx, r.registry, r.payments, rec.Value)
+	if err != nil {
 		return nil, err
 	}
 	b, ok := p.Issued()
@@ -252,22 +240,7 @@ func letterOf(rec *kgo.Record) *Letter {
 
 // decode reads a value by the names of its fields, which are those of the words' JSON.
 func (r *reader) decode(ctx context.Context, value []byte, into any) error {
-	id, err := codec.SchemaID(value)
-	if err != nil {
-		return err
-	}
-	p := r.printers[id]
-	if p == nil {
-		schema, err := r.registry.SchemaByID(ctx, id)
-		if err != nil {
-			return err
-		}
-		if p, err = codec.NewPrinter(schema); err != nil {
-			return err
-		}
-		r.printers[id] = p
-	}
-	text, err := p.Append(nil, value)
+	text, err := r.values.JSON(ctx, value)
 	if err != nil {
 		return err
 	}

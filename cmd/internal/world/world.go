@@ -15,10 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/cluster/node/embedded"
+	"taximeter/cmd/internal/catalogue"
 	"taximeter/cmd/internal/feed"
 	"taximeter/schemas"
-	"taximeter/schemas/avro"
-	"taximeter/schemas/codec"
 	"taximeter/schemas/edge"
 	"taximeter/schemas/registry"
 )
@@ -157,44 +156,7 @@ func (w *World) Close() error {
 
 // Catalogue publishes tariffs and rules as their owners would.
 func (w *World) Catalogue(ctx context.Context, tariffs []schemas.Tariff, rules []schemas.Rule) error {
-	var records []*kgo.Record
-	add := func(topic, key string, encode func(id int) ([]byte, error)) error {
-		c, ok := avro.Of(topic)
-		if !ok {
-			return fmt.Errorf("topic %s has no contract", topic)
-		}
-		id, err := w.schemas.Register(ctx, c.Subject(), c.Schema)
-		if err != nil {
-			return err
-		}
-		value, err := encode(id)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", topic, key, err)
-		}
-		records = append(records, &kgo.Record{Topic: topic, Key: []byte(key), Value: value})
-		return nil
-	}
-	for i := range tariffs {
-		t := &tariffs[i]
-		if err := add(schemas.TopicTariffs, edge.TariffKey(t), func(id int) ([]byte, error) { return codec.AppendTariff(nil, id, t) }); err != nil {
-			return err
-		}
-	}
-	for i := range rules {
-		r := &rules[i]
-		if err := add(schemas.TopicRules, edge.RuleKey(r), func(id int) ([]byte, error) { return codec.AppendRule(nil, id, r) }); err != nil {
-			return err
-		}
-	}
-	sent := make(chan error, len(records))
-	for _, r := range records {
-		w.client.Produce(ctx, r, func(_ *kgo.Record, err error) { sent <- err })
-	}
-	errs := []error{w.client.Flush(ctx)}
-	for range records {
-		errs = append(errs, <-sent)
-	}
-	return errors.Join(errs...)
+	return catalogue.Publish(ctx, w.client, w.schemas, tariffs, rules)
 }
 
 // unknownTimes begins the timestamps of records whose append time is not known: negative,
