@@ -42,6 +42,7 @@ The state is kept in --data: stop it, start it again, and it goes on where it wa
 				return usage(fmt.Errorf("--speed: %w", err))
 			}
 			o.Events = events
+			o.Program = os.Args[0]
 			if err := devCatalogue(&o, tariffs, rules); err != nil {
 				return err
 			}

@@ -19,8 +19,8 @@ type Options struct {
 	UntilDone bool
 	Out       string // with UntilDone: folder for what was published
 
-	Tariffs     []schemas.Tariff // nil = the city's
-	Rules       []schemas.Rule   // nil = the city's, or none with Events
+	Tariffs     []schemas.Tariff // nil = those in Data, else the city's
+	Rules       []schemas.Rule   // nil = those in Data, else the city's, or none with Events
 	MaxSpeedKmh float64
 
 	Seed uint64  // of the city
@@ -30,8 +30,9 @@ type Options struct {
 	KafkaPort, RegistryPort, AdminPort int // 0 = any free one
 	Checkpoint                         time.Duration
 
-	Log *slog.Logger
-	Say io.Writer // where a person reads what happens
+	Program string // how this program was called, for commands to copy
+	Log     *slog.Logger
+	Say     io.Writer // where a person reads what happens
 	// OnProgress is told how much of the event files was sent, OnProduced that it was all.
 	OnProgress func(read, size int64)
 	OnProduced func()
@@ -39,7 +40,7 @@ type Options struct {
 
 // DefaultOptions are those of a run without flags.
 func DefaultOptions() Options {
-	return Options{Speed: 1, MaxSpeedKmh: 160, Seed: 1, Rate: 50, Partitions: 24, KafkaPort: 9092, RegistryPort: 8081, AdminPort: 8080,
+	return Options{Speed: 1, MaxSpeedKmh: 160, Seed: 1, Rate: 50, Partitions: 24, Program: "taximeter", KafkaPort: 9092, RegistryPort: 8081, AdminPort: 8080,
 		Checkpoint: 5 * time.Second}
 }
 
@@ -62,10 +63,14 @@ func (o *Options) Validate() error {
 	if o.Partitions < 1 || o.Partitions > 1000 {
 		fault("--partitions %d: give 1 to 1000", o.Partitions)
 	}
-	for name, port := range map[string]int{"kafka": o.KafkaPort, "registry": o.RegistryPort, "admin": o.AdminPort} {
-		if port < 0 || port > 65535 {
-			fault("--%s-port %d: give 0 to 65535", name, port)
+	taken := make(map[int]string)
+	for _, p := range o.ports() {
+		if p.port < 0 || p.port > 65535 {
+			fault("%s %d: give 0 to 65535", p.flag, p.port)
+		} else if other := taken[p.port]; other != "" && p.port != 0 {
+			fault("%s %d: %s is the same; give 0 for any free one", p.flag, p.port, other)
 		}
+		taken[p.port] = p.flag
 	}
 	if o.Checkpoint < time.Second || o.Checkpoint > 5*time.Minute {
 		fault("--checkpoint %s: give 1s to 5m", o.Checkpoint)

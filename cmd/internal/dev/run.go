@@ -7,12 +7,12 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"taximeter/actors/ingest"
 	"taximeter/cluster/node"
 	"taximeter/cluster/node/embedded"
+	"taximeter/cmd/internal/catalogue"
 	"taximeter/cmd/internal/city"
 	"taximeter/cmd/internal/published"
 	"taximeter/cmd/internal/world"
@@ -32,12 +32,13 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	if len(o.Events) > 0 {
 		keep = embedded.KeepForever
 	}
+	began := time.Now()
 	w, err := world.Start(ctx, world.Options{Dir: o.Data, KafkaPort: o.KafkaPort, RegistryPort: o.RegistryPort, Partitions: o.Partitions, Keep: keep, Log: o.Log})
 	if err != nil {
-		return nil, portInUse(err)
+		return nil, o.portTaken(err)
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	r := &run{o: o, world: w, began: time.Now()}
+	r := &run{o: o, world: w, began: began}
 	if r.fresh, err = w.Fresh(ctx); err != nil {
 		return nil, err
 	}
@@ -56,23 +57,35 @@ type run struct {
 	node  *node.Node
 	began time.Time
 	fresh bool // no event was ever sent to this world
+
+	tariffs []schemas.Tariff // in force
 }
 
 func (r *run) say(format string, args ...any) { fmt.Fprintf(r.o.Say, format+"\n", args...) }
 
-// catalogue publishes tariffs and rules: those given, or into a fresh world the city's.
+// catalogue publishes tariffs and rules, those given or else the city's, unless they are in
+// force already. The topics are what a restart goes by.
 func (r *run) catalogue(ctx context.Context) error {
+	have, err := catalogue.Read(ctx, r.world.Brokers(), r.world.Registry())
+	if err != nil {
+		return err
+	}
 	tariffs, rules := r.o.Tariffs, r.o.Rules
-	if len(r.o.Events) == 0 && r.fresh {
-		start := now().Add(-2 * schemas.Day) // in force for everything the city tells
-		if tariffs == nil {
-			tariffs = city.Tariffs(start)
+	if len(r.o.Events) == 0 {
+		cfg := r.city()
+		if tariffs == nil && len(have.Tariffs) == 0 {
+			tariffs = city.Tariffs(cfg.Start)
 		}
-		if rules == nil {
-			rules = city.Rules(start)
+		if rules == nil && len(have.Rules) == 0 {
+			rules = city.Rules(cfg.Start)
+		}
+		cfg.Tariffs = have.With(tariffs, nil).Tariffs
+		if err := cfg.Validate(); err != nil {
+			return fmt.Errorf("the simulated city with the given tariffs: %w", err)
 		}
 	}
-	return r.world.Catalogue(ctx, tariffs, rules)
+	r.tariffs = have.With(tariffs, nil).Tariffs
+	return r.world.Catalogue(ctx, have.TariffChanges(tariffs).Effective(), have.RuleChanges(rules).Effective())
 }
 
 func (r *run) config() node.Config {
@@ -90,7 +103,7 @@ func (r *run) config() node.Config {
 
 func (r *run) start(ctx context.Context, mode node.Mode) (err error) {
 	r.node, err = node.Start(ctx, r.config(), node.Options{Mode: mode, AppendTimes: ingest.AppendTimesFromRecords, Log: r.o.Log})
-	return portInUse(err)
+	return r.o.portTaken(err)
 }
 
 // stop ends the node: what there is is committed and published first.
@@ -121,7 +134,11 @@ func (r *run) untilDone(ctx context.Context) (*Summary, error) {
 	}
 	sum := summarize(partitions, results, took, used)
 	if r.o.Out != "" {
-		if err := writeOut(r.o.Out, sum, results); err != nil {
+		dead, err := letters(ctx, r.world.Registry(), results.Letters)
+		if err == nil {
+			err = writeOut(r.o.Out, sum, results, dead)
+		}
+		if err != nil {
 			return nil, err
 		}
 		sum.Out = r.o.Out
@@ -144,7 +161,7 @@ func (r *run) live(ctx context.Context) error {
 	if err := r.start(ctx, node.Live); err != nil {
 		return err
 	}
-	r.welcome(source, backlog)
+	r.say("%s", r.welcome(source.describe(backlog)))
 	ended := make(chan error, 3)
 	go func() { ended <- source.feed(feeding) }()
 	go func() { ended <- r.watch(feeding) }()
@@ -159,7 +176,7 @@ func (r *run) live(ctx context.Context) error {
 	r.say("\nStopping: committing and publishing what there is.")
 	err = errors.Join(failed, r.stop())
 	if err == nil {
-		r.say("Everything is in %s; the next `taximeter dev` goes on from there.", r.o.Data)
+		r.say("Everything is in %s; start it in the same way and it goes on from there.", r.o.Data)
 	}
 	return err
 }
@@ -172,33 +189,6 @@ func (r *run) replaced(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-}
-
-func (r *run) welcome(s source, backlog int64) {
-	url := r.node.AdminURL()
-	r.say(`taximeter is up after %.1f s: broker %s, registry %s, admin %s
-%s
-Look around:
-  curl %s/partitions         where every partition stands
-  curl %s/trips/ID           a trip as it is now; /explain for its bill line by line
-  taximeter consume %s   bills and payments   (also %s, %s, %s)
-  curl %s/metrics            for Prometheus
-Ctrl-C stops it; the state stays in %s.
-`, time.Since(r.began).Seconds(), strings.Join(r.world.Brokers(), ","), r.world.RegistryURL(), url, s.describe(backlog),
-		url, url, schemas.TopicPayments, schemas.TopicWindows, schemas.TopicAlerts, schemas.TopicDLQ, url, r.o.Data)
-}
-
-// portInUse adds the flag that mends it.
-func portInUse(err error) error {
-	if err == nil {
-		return nil
-	}
-	for what, flag := range map[string]string{"embedded broker": "--kafka-port", "embedded schema registry": "--registry-port", "admin server": "--admin-port"} {
-		if strings.HasPrefix(err.Error(), what+":") {
-			return fmt.Errorf("%w (%s 0 takes any free one)", err, flag)
-		}
-	}
-	return err
 }
 
 func now() schemas.Millis { return schemas.Millis(time.Now().UnixMilli()) }

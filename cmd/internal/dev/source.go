@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -27,16 +26,21 @@ func (r *run) source() (source, error) {
 	if len(r.o.Events) > 0 {
 		return &recording{run: r}, nil
 	}
-	start, seed := now(), r.o.Seed
+	c, err := city.New(r.city())
+	return &living{run: r, city: c}, err
+}
+
+// city pays by the tariffs that the meter charges by.
+func (r *run) city() city.Config {
+	start, seed := schemas.Millis(r.began.UnixMilli()), r.o.Seed
 	if r.fresh {
 		start = start.Add(-cityPast)
 	} else {
 		seed ^= uint64(start) // other trips than those already in the log
 	}
 	cfg := city.Default(seed, start)
-	cfg.EventsPerSecond = r.o.Rate
-	c, err := city.New(cfg)
-	return &living{run: r, city: c}, err
+	cfg.EventsPerSecond, cfg.Tariffs = r.o.Rate, r.tariffs
+	return cfg
 }
 
 // cityPast is how much of the city's life is in the log when it is shown first.
@@ -82,8 +86,8 @@ func (s *living) feed(ctx context.Context) error {
 }
 
 func (s *living) describe(backlog int64) string {
-	if backlog == 0 {
-		return fmt.Sprintf("The city goes on: %g events a second.", s.run.o.Rate)
+	if !s.run.fresh {
+		return fmt.Sprintf("The city goes on with other trips, %g events a second; those under way at the stop never end.", s.run.o.Rate)
 	}
 	return fmt.Sprintf("A simulated city drives: its last hour (%d events) is in the log, and it goes on live with %g events a second.", backlog, s.run.o.Rate)
 }
@@ -111,40 +115,12 @@ type recording struct {
 	span  time.Duration // of event time
 }
 
-// backlog sends nothing; it measures the recording, so that at any speed no event lies
-// ahead of the clock: at speed 1 it begins now, faster it ends when it has been sent.
+// backlog sends nothing; it measures the recording.
 func (s *recording) backlog(ctx context.Context) (int64, error) {
-	files, err := events.Open(s.run.o.Events)
-	if err != nil {
-		return 0, err
-	}
-	defer files.Close()
-	first, last := schemas.EndOfTime, schemas.NoTime
-	for ctx.Err() == nil {
-		line, err := files.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-		if at := line.EventTime(); at >= schemas.MinInstant && (line.AppendedAt == schemas.NoTime || at <= line.AppendedAt) {
-			first, last = min(first, at), max(last, at)
-		}
-	}
-	if last < first {
-		return 0, errors.New("the event files hold no event with an instant: there is nothing to play")
-	}
+	first, last, err := events.Span(ctx, s.run.o.Events)
 	s.span = time.Duration(last-first) * time.Millisecond
-	begin := now()
-	switch speed := s.run.o.Speed; {
-	case speed == 0:
-		begin -= last - first
-	case speed > 1:
-		begin -= schemas.Millis(float64(last-first) * (1 - 1/float64(speed)))
-	}
-	s.shift = begin - first
-	return 0, ctx.Err()
+	s.shift = s.run.o.Speed.ToNow(first, last, now())
+	return 0, err
 }
 
 func (s *recording) feed(ctx context.Context) error {

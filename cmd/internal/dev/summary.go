@@ -114,7 +114,7 @@ func (s *Summary) Print(w io.Writer) {
 }
 
 // writeOut writes what was published in the files of simulate.
-func writeOut(dir string, s *Summary, r *published.Results) (err error) {
+func writeOut(dir string, s *Summary, r *published.Results, letters []simulation.Letter) (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("cannot make the folder %s: %w; choose another with --out", dir, err)
 	}
@@ -143,7 +143,7 @@ func writeOut(dir string, s *Summary, r *published.Results) (err error) {
 	if err := lines(create, simulation.AlertsFile, r.Alerts); err != nil {
 		return err
 	}
-	if err := lines(create, simulation.DeadLettersFile, r.Letters); err != nil {
+	if err := lines(create, simulation.DeadLettersFile, letters); err != nil {
 		return err
 	}
 	verdicts := map[string]any{"total": s.Records, "particoes": s.Partitions}

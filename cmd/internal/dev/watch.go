@@ -33,7 +33,7 @@ func (r *run) watch(ctx context.Context) error {
 					r.say("bill    %s", describeBill(x.Bill))
 				}
 				if bills == 1 {
-					r.say("        see it: taximeter trip explain %s --admin %s", x.Bill.TripID, r.node.AdminURL())
+					r.say("        see it: %s", r.askNode("trip explain "+string(x.Bill.TripID)))
 				}
 			case x.Alert != nil:
 				if alerts++; alerts <= firstBills {

@@ -2,6 +2,7 @@
 package events
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"taximeter/schemas"
 	"taximeter/schemas/edge"
 )
 
@@ -79,6 +81,42 @@ func (f *Files) Next() (*edge.Line, error) {
 		f.file.Close()
 		f.file, f.lines = nil, nil
 	}
+}
+
+// Span reads the files through for the first and the last instant at which something
+// happened in them, phones with a fast clock apart. The files are to be read again: pipes
+// are refused.
+func Span(ctx context.Context, paths []string) (first, last schemas.Millis, err error) {
+	for _, path := range paths {
+		if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() && !at.IsDir() {
+			return 0, 0, fmt.Errorf("cannot read events from %s twice, to move them to the present: it is no plain file; write it to one first", path)
+		}
+	}
+	f, err := Open(paths)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	first, last = schemas.EndOfTime, schemas.NoTime
+	for {
+		line, err := f.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if at := line.EventTime(); at >= schemas.MinInstant && (line.AppendedAt == schemas.NoTime || at <= line.AppendedAt) {
+			first, last = min(first, at), max(last, at)
+		}
+	}
+	if last < first {
+		return 0, 0, errors.New("the event files hold no event with an instant: there is nothing to play")
+	}
+	return first, last, nil
 }
 
 // Size of all files in bytes as they lie there, compressed or not; pipes count nothing.

@@ -26,6 +26,20 @@ func ParseSpeed(text string) (Speed, error) {
 	return Speed(n), nil
 }
 
+// ToNow is by how much the events of a recording are moved so that it happens now, sent at
+// this speed, without any of them lying ahead of the clock: at speed 1 or less it begins
+// now, faster it ends when it has been sent.
+func (s Speed) ToNow(first, last, now schemas.Millis) schemas.Millis {
+	begin := now
+	switch {
+	case s == 0:
+		begin -= last - first
+	case s > 1:
+		begin -= schemas.Millis(float64(last-first) * (1 - 1/float64(s)))
+	}
+	return begin - first
+}
+
 // Pacer waits as long between events as they lay apart.
 type Pacer struct {
 	speed  Speed

@@ -91,8 +91,8 @@ func (r *results) take(p *partition.Partition, value valueKind) error {
 	return nil
 }
 
-// letter is a dead letter as JSON.
-type letter struct {
+// Letter is a dead letter as JSON, a line of DeadLettersFile.
+type Letter struct {
 	Topic      *string           `json:"topic"` // null: not of a record
 	Partition  schemas.Partition `json:"partition"`
 	Offset     schemas.Offset    `json:"offset"`
@@ -102,12 +102,12 @@ type letter struct {
 	EventID    schemas.EventID   `json:"eventId"`
 	AppendedAt *schemas.Millis   `json:"appendedAt"`
 	Key        *string           `json:"key"`             // null: none was given
-	Value      json.RawMessage   `json:"value,omitempty"` // as it stood in the file
-	Raw        []byte            `json:"raw,omitempty"`   // base64, as it stood in the file
+	Value      json.RawMessage   `json:"value,omitempty"` // the record, as it stood
+	Raw        []byte            `json:"raw,omitempty"`   // base64 of a value that is no record
 }
 
-func letterOf(d *schemas.DeadLetter, value valueKind) *letter {
-	l := &letter{Partition: d.Partition, Offset: d.Offset, Reason: d.Reason, Detail: d.Detail, TripID: d.TripID, EventID: d.EventID}
+func letterOf(d *schemas.DeadLetter, value valueKind) *Letter {
+	l := &Letter{Partition: d.Partition, Offset: d.Offset, Reason: d.Reason, Detail: d.Detail, TripID: d.TripID, EventID: d.EventID}
 	if d.Offset >= 0 {
 		topic := d.Topic.String()
 		l.Topic = &topic
