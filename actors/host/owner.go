@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +95,10 @@ type (
 	ViewQuery    struct{ Trip schemas.TripID }
 	ExplainQuery struct{ Trip schemas.TripID }
 
+	applied struct {
+		cut Cut
+		err error
+	}
 	alertsSent struct {
 		n       int
 		logNext schemas.Offset
@@ -150,7 +155,12 @@ type Owner struct {
 	changed bool // since the last cut
 	logNext schemas.Offset
 	pause   time.Duration
-	failed  bool
+	// applying is the seal whose changes go into the store now; nil = none. waiting are
+	// requests that came meanwhile.
+	applying *SealRequest
+	waiting  []*SealRequest
+	writer   sync.WaitGroup // whoever applies
+	failed   bool
 }
 
 // NewOwner describes an owner to spawn. stats follows it from then on.
@@ -168,6 +178,9 @@ func (o *Owner) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *a
 // Receive runs one message. An error or panic voids the memory: the owner stops and the
 // node begins anew from the last cut.
 func (o *Owner) Receive(ctx actor.Context) {
+	if _, stopping := ctx.Message().(*actor.Stopping); stopping {
+		o.writer.Wait() // the store may be closed once the owner has stopped
+	}
 	if o.failed {
 		o.refuse(ctx)
 		return
@@ -200,7 +213,10 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 	case *Tick:
 		err = o.tick()
 	case *SealRequest:
-		return o.seal(m)
+		o.seal(ctx, m)
+		return nil
+	case *applied:
+		return o.applied(ctx, m)
 	case *Committed:
 		o.part.Committed(int64(m.Number))
 	case *TariffChange:
@@ -286,28 +302,50 @@ func (o *Owner) checkEnds() error {
 	return o.part.EndInput()
 }
 
-// seal cuts, applies the changes to the local store and takes a snapshot: all that the
-// partition pauses for. Whatever is slow is for Done's receiver.
-func (o *Owner) seal(m *SealRequest) error {
-	if !o.changed {
+// seal cuts: all that the partition pauses for. The changes are applied to the local store
+// beside the owner, one seal at a time. Meanwhile the store is behind only in what is in
+// memory anyway, because trips leave memory after their changes are applied.
+func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
+	switch {
+	case o.applying != nil:
+		o.waiting = append(o.waiting, m)
+		return
+	case !o.changed:
 		m.Done(Cut{Unchanged: true}, nil)
-		return nil
+		return
 	}
 	began := time.Now()
 	cut := Cut{Sealed: o.part.Seal(int64(m.Number)), LogNext: o.logNext}
-	err := o.spec.State.Apply(cut.Changes)
-	if err == nil {
-		cut.Changes = nil
-		cut.Snapshot, err = o.spec.State.Snapshot()
-	}
-	if err != nil { // memory and store no longer agree
-		return fmt.Errorf("partition %d: seal %d: %w", o.spec.Partition, m.Number, err)
-	}
 	o.changed = false
-	o.part.Sweep(o.spec.IdleSeals, o.spec.MaxResident)
+	o.applying = m
 	o.pause = time.Since(began)
 	o.publishStats()
-	m.Done(cut, nil)
+	self, root, state := ctx.Self(), ctx.ActorSystem().Root, o.spec.State
+	o.writer.Go(func() {
+		err := state.Apply(cut.Changes)
+		cut.Changes = nil
+		if err == nil {
+			cut.Snapshot, err = state.Snapshot()
+		}
+		root.Send(self, &applied{cut, err})
+	})
+}
+
+// applied ends a seal, and begins the next if one waits.
+func (o *Owner) applied(ctx actor.Context, m *applied) error {
+	if m.err != nil { // memory and store no longer agree
+		return fmt.Errorf("partition %d: seal %d: %w", o.spec.Partition, o.applying.Number, m.err)
+	}
+	done := o.applying.Done
+	o.applying = nil
+	o.part.Sweep(o.spec.IdleSeals, o.spec.MaxResident)
+	o.publishStats()
+	done(m.cut, nil)
+	waiting := o.waiting
+	o.waiting = nil
+	for _, w := range waiting {
+		o.seal(ctx, w)
+	}
 	return nil
 }
 
@@ -355,6 +393,17 @@ func (o *Owner) publishStats() {
 	o.stats.Store(s)
 }
 
+// abandonSeals answers those who wait for a cut.
+func (o *Owner) abandonSeals() {
+	if o.applying != nil {
+		o.waiting = append(o.waiting, o.applying)
+	}
+	for _, m := range o.waiting {
+		m.Done(Cut{}, ErrOwnerFailed)
+	}
+	o.applying, o.waiting = nil, nil
+}
+
 func (o *Owner) fail(ctx actor.Context, err error) {
 	o.failed = true
 	o.spec.Failed(err)
@@ -368,6 +417,8 @@ func (o *Owner) refuse(ctx actor.Context) {
 		m.release()
 	case *SealRequest:
 		m.Done(Cut{}, ErrOwnerFailed)
+	case *applied:
+		o.abandonSeals()
 	case *ViewQuery, *ExplainQuery:
 		ctx.Respond(ErrOwnerFailed)
 	}
