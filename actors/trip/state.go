@@ -281,7 +281,7 @@ func (s *State) applyInOrder(env *Env, e *schemas.Event, v schemas.Verdict, i in
 	if len(s.track.windows) != known || s.story.phase != running {
 		s.reschedule(env)
 	} else {
-		s.due = min(s.due, s.alertsDue(env))
+		s.due = min(s.due, s.alerts.NextDue(env.Rules, &env.facts)) // as point has just filled them
 	}
 }
 
