@@ -13,7 +13,6 @@ import (
 	"taximeter/cmd/internal/dev"
 	"taximeter/cmd/internal/feed"
 	"taximeter/cmd/internal/ui"
-	"taximeter/schemas/edge"
 )
 
 func newDev() *cobra.Command {
@@ -101,13 +100,11 @@ func devCatalogue(o *dev.Options, tariffs, rules string) (err error) {
 		return usage(errors.New("--tariffs is missing: without prices no trip of the recording can be billed; name a JSON file of tariffs"))
 	}
 	if tariffs != "" {
-		if o.Tariffs, err = edge.ReadTariffsFile(tariffs); err != nil {
+		if o.Tariffs, err = readTariffs(tariffs); err != nil {
 			return err
 		}
 	}
-	if rules != "" {
-		o.Rules, err = edge.ReadRulesFile(rules)
-	}
+	o.Rules, _, err = readRules(rules)
 	return err
 }
 

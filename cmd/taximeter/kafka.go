@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/cmd/internal/values"
 	"taximeter/schemas/registry"
 )
 
@@ -64,7 +66,7 @@ func (r *remote) schemas() (*registry.Client, error) {
 
 // noRegistry puts an error of the registry in the user's words.
 func (r *remote) noRegistry(err error) error {
-	if registry.Unavailable(err) {
+	if _, ok := errors.AsType[*values.RegistryError](err); ok {
 		return fmt.Errorf("no schema registry answers at %s: %w; start one (`taximeter dev` has its own) or name it with --registry", r.registry, err)
 	}
 	return err

@@ -57,6 +57,46 @@ const produceLines = `{"topic":"corridas.eventos","appendedAt":1764000000500,"va
 {"topic":"pagamentos.eventos","appendedAt":1764000020000,"value":{"eventId":"c","tripId":"trip-a","ocorridoEm":1764000020000,"tipo":"CAPTURA","valor":"17.46","moeda":"BRL"}}
 `
 
+const tooOld = "taximeter: warning: event 1 happened at 2025-11-24 16:00:00Z, more than 24 h ago: a live node makes such events dlq:alem_do_horizonte " +
+	"unless it knows their trip; add --shift-to-now, or play the files with `taximeter dev --events`\n"
+
+// Moved to the present, the recording ends now and keeps its distances in time, and nobody
+// needs to be warned.
+func TestProduceShiftsToNow(t *testing.T) {
+	broker, url := services(t)
+	file := filepath.Join(t.TempDir(), "day.jsonl")
+	if err := os.WriteFile(file, []byte(produceLines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	where := []string{"--brokers", broker, "--registry", url}
+	before := time.Now()
+	got := taximeter(t, append([]string{"produce", file, "--shift-to-now"}, where...)...)
+	if !strings.HasSuffix(got, "exit 0\n") || strings.Contains(got, "warning") {
+		t.Fatal(got)
+	}
+	instant := func(topic string) (happened, appended time.Time) {
+		var r struct {
+			Timestamp int64 `json:"timestamp"`
+			Value     struct {
+				At int64 `json:"ocorridoEm"`
+			} `json:"value"`
+		}
+		line, _, _ := strings.Cut(taximeter(t, append([]string{"consume", topic, "--max", "1", "--json"}, where...)...), "\n")
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(line, err)
+		}
+		return time.UnixMilli(r.Value.At), time.UnixMilli(r.Timestamp)
+	}
+	first, appended := instant(schemas.TopicRides)
+	last, _ := instant(schemas.TopicPayments)
+	if last.Sub(first) != 20*time.Second || last.Before(before.Truncate(time.Millisecond)) || time.Since(last) < 0 {
+		t.Errorf("from %v to %v, sent after %v", first, last, before)
+	}
+	if appended.Before(before.Truncate(time.Millisecond)) {
+		t.Errorf("appended at %v", appended)
+	}
+}
+
 func TestProduceThenConsume(t *testing.T) {
 	broker, url := services(t)
 	file := filepath.Join(t.TempDir(), "day.jsonl")
@@ -71,7 +111,7 @@ corridas.eventos                1
 pagamentos.eventos              1
 records                         6 (elapsed)
 1 of them cannot be Avro and went as text: they will be dlq:ilegivel
-exit 0
+`+tooOld+`exit 0
 `)
 	// By key into Kafka's own partition, in the order of the file, decoded by the registry.
 	p := schemas.PartitionOf([]byte("trip-a"), 4)

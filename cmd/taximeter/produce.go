@@ -11,23 +11,30 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/actors/trip"
 	"taximeter/cmd/internal/events"
 	"taximeter/cmd/internal/feed"
 	"taximeter/cmd/internal/ui"
 	"taximeter/schemas"
+	"taximeter/schemas/edge"
 )
 
 func newProduce() *cobra.Command {
 	var to remote
 	var speed string
-	var asJSON bool
+	var toNow, asJSON bool
 	c := &cobra.Command{
 		Use:   "produce F...",
 		Short: "Send event files to Kafka",
 		Long: `Send event files to Kafka as a well-behaved producer would: Avro by the registry's
 schemas, placed by key, idempotent, acknowledged by all replicas. Events that no Avro
-record can express go as the text of the file; the meter dead-letters them.`,
+record can express go as the text of the file; the meter dead-letters them.
+
+A live node counts nothing older than 24 hours that it does not know the trip of. With
+--shift-to-now the events are moved in time so that they happen now, none ahead of the
+clock: at --speed max the last one, at --speed 1 the first one.`,
 		Example: `  taximeter produce day.jsonl.gz
+  taximeter produce day.jsonl.gz --shift-to-now --speed 10
   taximeter produce day.jsonl --speed 60 --brokers kafka-1:9092,kafka-2:9092 --registry http://registry:8081`,
 		Args: arguments("event file", 1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,7 +47,14 @@ record can express go as the text of the file; the meter dead-letters them.`,
 				return err
 			}
 			defer files.Close()
-			p := production{files: files, pacer: feed.NewPacer(pace), bar: ui.NewBar(c.ErrOrStderr(), "producing")}
+			p := production{files: files, pacer: feed.NewPacer(pace), bar: ui.NewBar(c.ErrOrStderr(), "producing"), now: schemas.Millis(time.Now().UnixMilli()), warn: c.ErrOrStderr()}
+			if toNow {
+				first, last, err := events.Span(c.Context(), args)
+				if err != nil {
+					return err
+				}
+				p.shifted, p.shift = true, pace.ToNow(first, last, p.now)
+			}
 			if err := p.run(c.Context(), &to); err != nil {
 				return err
 			}
@@ -53,6 +67,7 @@ record can express go as the text of the file; the meter dead-letters them.`,
 	}
 	to.flags(c)
 	c.Flags().StringVar(&speed, "speed", "max", "times as fast as recorded, or max")
+	c.Flags().BoolVar(&toNow, "shift-to-now", false, "move the events in time so that they happen now; reads the files twice")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	return c
 }
@@ -67,6 +82,10 @@ type production struct {
 	files   *events.Files
 	pacer   *feed.Pacer
 	bar     *ui.Bar
+	now     schemas.Millis // at the start
+	shift   schemas.Millis // added to every instant, if shifted
+	shifted bool
+	warn    io.Writer // nil once warned
 	encoder *feed.Encoder
 	sent    [schemas.NumInputs]int64
 	took    time.Duration
@@ -129,6 +148,11 @@ func (p *production) send(ctx context.Context, client *kgo.Client) error {
 		if err := p.pacer.Wait(ctx, line); err != nil {
 			return broken(ctx, err)
 		}
+		if p.shifted {
+			line.Shift(p.shift)
+			line.AppendedAt = schemas.NoTime // the brokers' clock is right
+		}
+		p.warnOfAge(line)
 		record, err := p.encoder.Record(line)
 		if err != nil {
 			return err
@@ -143,6 +167,22 @@ func (p *production) send(ctx context.Context, client *kgo.Client) error {
 		return broken(ctx, err)
 	}
 	return broken(ctx, ctx.Err())
+}
+
+// warnOfAge tells once that a live node will not count what is sent.
+func (p *production) warnOfAge(l *edge.Line) {
+	horizon := trip.DefaultSettings().Horizon
+	at := l.EventTime()
+	if p.warn == nil || at < schemas.MinInstant || at >= p.now-horizon {
+		return
+	}
+	mend := "add --shift-to-now, or play the files with `taximeter dev --events`"
+	if p.shifted {
+		mend = "the files cover more than that; give a lower --speed"
+	}
+	fmt.Fprintf(p.warn, "taximeter: warning: event %d happened at %s, more than %d h ago: a live node makes such events %s unless it knows their trip; %s\n",
+		l.Number, ui.Instant(at), horizon/schemas.Hour, schemas.DLQBeyondHorizon, mend)
+	p.warn = nil
 }
 
 // broken tells why sending stopped: the first record that was refused, or the user.

@@ -42,11 +42,34 @@ func newRoot() *cobra.Command {
 		Example: `  taximeter convert porto porto_points.csv.gz -o porto.jsonl.gz
   taximeter simulate --events porto.jsonl.gz --tariffs tarifas.json --out results
   taximeter trip show t-4711`,
-	}, newDev(), newNode(), newBroker(), newSimulate(), newGenerate(), newConvert(), newProduce(), newConsume(), newTrip(), newCluster(), newVersion())
+	})
+	for _, s := range sections() {
+		root.AddGroup(&cobra.Group{ID: s.title, Title: s.title + ":"})
+		for _, c := range s.commands {
+			c.GroupID = s.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newVersion())
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(badFlag(err)) })
 	return root
+}
+
+// section is a part of the help: what a person wants to do.
+type section struct {
+	title    string
+	commands []*cobra.Command
+}
+
+func sections() []section {
+	return []section{
+		{"Run", []*cobra.Command{newDev(), newNode(), newBroker(), newSimulate()}},
+		{"Look", []*cobra.Command{newTrip(), newConsume(), newCluster()}},
+		{"Event files", []*cobra.Command{newGenerate(), newConvert(), newProduce()}},
+		{"Operate", []*cobra.Command{newCatalogue()}},
+	}
 }
 
 // group is a command that only holds others.

@@ -59,7 +59,7 @@ the input produced them, and verdicts.json, which proves that no record is lost.
 			if o.Tariffs, err = readTariffs(tariffs); err != nil {
 				return err
 			}
-			if o.Rules, err = readRules(rules); err != nil {
+			if _, o.Rules, err = readRules(rules); err != nil {
 				return err
 			}
 			bar := ui.NewBar(c.ErrOrStderr(), "simulating")
@@ -95,27 +95,27 @@ func readTariffs(path string) ([]schemas.Tariff, error) {
 	return all, err
 }
 
-// readRules compiles the rules of a file; no file, no rules.
-func readRules(path string) (*rule.Book, error) {
+// readRules reads the rules of a file and compiles them; no file, no rules.
+func readRules(path string) ([]schemas.Rule, *rule.Book, error) {
 	if path == "" {
-		return &rule.Book{}, nil
+		return nil, &rule.Book{}, nil
 	}
 	all, err := edge.ReadRulesFile(path)
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("cannot read rules from %s: %w; check the name given to --rules", path, at.Err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	compile, err := expression.NewCompiler()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	book, err := rule.NewBook(all, compile)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return book, nil
+	return all, book, nil
 }
 
 func printJSON(c *cobra.Command, v any) error {

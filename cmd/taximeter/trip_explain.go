@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,11 @@ func newTripExplain() *cobra.Command {
 	}, "/explain", explainTrip)
 }
 
+// Figures are exact in the API's answer; a person sees this many places.
+const shownPlaces = 6
+
+var decimals = regexp.MustCompile(`[0-9]+\.[0-9]+`)
+
 func explainTrip(w io.Writer, x *trip.Explanation) {
 	fmt.Fprintf(w, "trip %s, watermark %s\n", x.TripID, ui.Instant(x.Watermark))
 	if len(x.Events) > 0 {
@@ -36,7 +42,7 @@ func explainTrip(w io.Writer, x *trip.Explanation) {
 			ui.Instant(x.Tariff.ValidFrom), revision)
 	}
 	for _, line := range x.Arithmetic {
-		fmt.Fprintf(w, "  %s\n", line)
+		fmt.Fprintf(w, "  %s\n", decimals.ReplaceAllStringFunc(line, func(d string) string { return ui.Decimal(d, shownPlaces) }))
 	}
 	if len(x.Versions) > 0 {
 		table := &ui.Table{Head: []string{">version", ">amount", ">difference", ">distance", ">duration", "motive"}}

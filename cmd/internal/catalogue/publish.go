@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
 	"taximeter/schemas/avro"
 	"taximeter/schemas/codec"
@@ -48,7 +49,7 @@ func records[T any](ctx context.Context, r *registry.Client, topic string, all [
 	}
 	id, err := r.Register(ctx, c.Subject(), c.Schema)
 	if err != nil {
-		return nil, err
+		return nil, values.Asked(err)
 	}
 	out := make([]*kgo.Record, 0, len(all))
 	for i := range all {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
 	"taximeter/schemas/avro"
 	"taximeter/schemas/codec"
@@ -34,7 +35,7 @@ func Register(ctx context.Context, r *registry.Client) (*Encoder, error) {
 		}
 		id, err := r.Register(ctx, c.Subject(), c.Schema)
 		if err != nil {
-			return nil, err
+			return nil, values.Asked(err)
 		}
 		e.SchemaIDs[topic] = id
 	}

@@ -33,6 +33,20 @@ func Group(decimal string) string {
 	return b.String()
 }
 
+// Decimal writes a decimal's text with the places it needs, at least two as money has, at
+// most so many: three dots say that there are more.
+func Decimal(text string, most int) string {
+	whole, fraction, dotted := strings.Cut(text, ".")
+	if !dotted {
+		return text
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > most {
+		return whole + "." + fraction[:most] + "..."
+	}
+	return whole + "." + fraction + strings.Repeat("0", max(2-len(fraction), 0))
+}
+
 // Km writes millimetres as kilometres to the metre.
 func Km(mm int64) string {
 	half := int64(500)

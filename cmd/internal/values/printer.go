@@ -28,7 +28,7 @@ func (p *Printer) JSON(ctx context.Context, value []byte) (json.RawMessage, erro
 	}
 	printer := p.byID[id]
 	if printer == nil {
-		schema, err := p.registry.SchemaByID(ctx, id)
+		schema, err := schemaOf(ctx, p.registry, id)
 		if err != nil {
 			return nil, err
 		}
