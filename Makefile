@@ -14,7 +14,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 dev: ## the whole system in one process, on a simulated city
-	go run ./cmd/taximeter dev
+	go build -o bin/taximeter ./cmd/taximeter
+	@exec bin/taximeter dev
 
 test: ## tests that need nothing but Go
 	@[ -d "$(SHARED)" ] || echo "NOTE: no reference recordings at $(SHARED) (see TAXIMETER_SHARED): tests on real trips are left out"
