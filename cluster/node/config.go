@@ -154,7 +154,7 @@ func Load(path string) (Config, error) {
 		d := yaml.NewDecoder(bytes.NewReader(text))
 		d.KnownFields(true)
 		if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-			return Config{}, fmt.Errorf("configuration %s: %w", path, err)
+			return Config{}, configFault(path, err)
 		}
 	}
 	if err := env.ParseWithOptions(&c, env.Options{Prefix: "TAXIMETER_"}); err != nil {
