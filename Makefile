@@ -8,7 +8,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: help dev test integration bench bench-quick lint
+.PHONY: help dev test integration bench bench-quick chaos chaos-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,6 +34,20 @@ bench: ## the parts' benchmarks, then the whole path: cost in both shapes, laten
 
 bench-quick: ## what the processor costs per event, checked by the oracle; closes with a JSON line
 	go run ./bench/quick
+
+N    ?= 20
+SEED ?= 1
+
+chaos: ## N=20 SEED=1: crash runs of real processes against a broker in process, checked by simulate
+	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
+	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
+	bin/chaos/harness -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED)
+
+chaos-real: ## N=20 SEED=1: the same on real Kafka and real S3, installed into the user's cache
+	.ci/install
+	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
+	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
+	.ci/with-servers bin/chaos/harness -real -parallel 2 -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED)
 
 lint: ## format, vet, staticcheck, golangci-lint, import walls
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$unformatted" ] || { echo "not in gofmt form:"; echo "$$unformatted"; exit 1; }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -13,6 +14,14 @@ type broker interface {
 	// start listens and gives the address; after stop it comes back with what it had.
 	start(ctx context.Context, advertised string) (address string, err error)
 	stop() error
+}
+
+// broker is the broker of a run.
+func (o *Options) broker(dir string) broker {
+	if o.Real != nil {
+		return &kafka{libs: o.Real.KafkaLibs, dir: filepath.Join(dir, "kafka")}
+	}
+	return &fake{dir: filepath.Join(dir, "kafka")}
 }
 
 // fake is a broker in this process. There is one, so that what a fetch sees of several

@@ -1,14 +1,16 @@
-// Command cmd runs the fault harness; see package chaos.
+// Command cmd runs the fault harness; see package chaos. `make chaos` and `make chaos-real`
+// build what it needs. It closes with one line on standard output and with exit status 1
+// unless every run went well.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"taximeter/cmd/internal/chaos"
@@ -24,66 +26,55 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
-	runs := flag.Int("n", 20, "runs")
+func run(ctx context.Context) (err error) {
+	n := flag.Int("n", 20, "runs")
 	seed := flag.Uint64("seed", 1, "seed of the first run; each next one has the next")
-	parallel := flag.Int("parallel", 3, "runs at once")
+	parallel := flag.Int("parallel", 4, "runs at once")
 	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
-	dir := flag.String("dir", "", "folder for the files of runs; those that failed stay there")
-	verbose := flag.Bool("v", false, "tell every run")
+	dir := flag.String("dir", "", "folder for the files of runs; those of runs that failed stay there; default: a new one")
+	real := flag.Bool("real", false, "on real Kafka and S3, under .ci/with-servers")
+	verbose := flag.Bool("v", false, "tell of every run")
 	flag.Parse()
-	if *binary == "" {
-		return fmt.Errorf("--taximeter is missing: build one with `go build -tags chaos ./cmd/taximeter`")
+	if *binary == "" || *n < 1 || *parallel < 1 {
+		return errors.New("--taximeter must name a taximeter built with `go build -tags chaos ./cmd/taximeter`, -n and -parallel be 1 or more")
 	}
 	o := chaos.Options{Binary: *binary, Dir: *dir, Log: slog.Default()}
+	if *real {
+		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
+			return err
+		}
+	}
 	if o.Dir == "" {
-		var err error
 		if o.Dir, err = os.MkdirTemp("", "taximeter-chaos-"); err != nil {
 			return err
 		}
 	}
-	var total chaos.Result
-	var mu sync.Mutex
-	seeds := make(chan uint64)
-	var working sync.WaitGroup
-	failed, done := 0, 0
-	for range *parallel {
-		working.Go(func() {
-			for seed := range seeds {
-				s := chaos.Draw(seed)
-				r := chaos.Run(ctx, o, s)
-				mu.Lock()
-				done++
-				total.Duplicated += r.Duplicated
-				total.Missing += r.Missing
-				total.Differing += r.Differing
-				total.Starts += r.Starts
-				if *verbose || !r.OK() {
-					fmt.Fprintln(os.Stderr, s)
-				}
-				if !r.OK() {
-					failed++
-					fmt.Fprintf(os.Stderr, "seed %d FAILED: duplicated=%d missing=%d differing=%d (make chaos N=1 SEED=%d); files in %s\n", seed, r.Duplicated, r.Missing, r.Differing, seed, o.Dir)
-					for _, f := range r.Findings {
-						fmt.Fprintln(os.Stderr, "  ", f)
-					}
-				}
-				mu.Unlock()
-			}
-		})
+	target := "chaos"
+	if *real {
+		target = "chaos-real"
 	}
-	for i := range *runs {
-		if ctx.Err() != nil {
-			break
+	total := chaos.Campaign(ctx, o, *seed, *n, *parallel, func(s chaos.Scenario, r chaos.Result) {
+		if *verbose || !r.OK() {
+			fmt.Fprintln(os.Stderr, s)
 		}
-		seeds <- *seed + uint64(i)
-	}
-	close(seeds)
-	working.Wait()
-	fmt.Fprintf(os.Stderr, "%d processes started\n", total.Starts)
-	fmt.Printf("runs=%d duplicated=%d missing=%d differing=%d\n", done, total.Duplicated, total.Missing, total.Differing)
-	if failed > 0 || done < *runs {
-		return fmt.Errorf("%d of %d runs failed", failed+*runs-done, *runs)
+		if r.OK() {
+			return
+		}
+		fmt.Fprintf(os.Stderr, "seed %d FAILED: duplicated=%d missing=%d differing=%d; its files are in %s; again: make %s N=1 SEED=%d\n",
+			s.Seed, r.Duplicated, r.Missing, r.Differing, o.Dir, target, s.Seed)
+		for _, f := range r.Findings {
+			fmt.Fprintln(os.Stderr, "  "+f)
+		}
+	})
+	fmt.Fprintf(os.Stderr, "%d processes lived and died\n", total.Starts)
+	fmt.Println(total)
+	switch {
+	case total.Failed > 0:
+		return fmt.Errorf("%d of %d runs failed", total.Failed, total.Runs)
+	case total.Runs < *n:
+		return fmt.Errorf("interrupted after %d of %d runs", total.Runs, *n)
+	case *dir == "":
+		return os.Remove(o.Dir)
 	}
 	return nil
 }

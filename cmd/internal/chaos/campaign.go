@@ -1,0 +1,59 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Total is what some runs found.
+type Total struct {
+	Runs, Failed                   int
+	Duplicated, Missing, Differing int
+	Starts                         int // processes started
+}
+
+// String is the line that a campaign closes with.
+func (t Total) String() string {
+	return fmt.Sprintf("runs=%d duplicated=%d missing=%d differing=%d", t.Runs, t.Duplicated, t.Missing, t.Differing)
+}
+
+// Campaign runs the scenarios of n seeds from first on, some at once. told hears of every
+// run that came to its end, one at a time.
+func Campaign(ctx context.Context, o Options, first uint64, n, parallel int, told func(Scenario, Result)) (total Total) {
+	seeds := make(chan uint64)
+	var working sync.WaitGroup
+	var mu sync.Mutex // guards total and told
+	for range parallel {
+		working.Go(func() {
+			for seed := range seeds {
+				s := Draw(seed)
+				r := Run(ctx, o, s)
+				mu.Lock()
+				total.add(&r)
+				told(s, r)
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range uint64(n) {
+		if ctx.Err() != nil {
+			break
+		}
+		seeds <- first + i
+	}
+	close(seeds)
+	working.Wait()
+	return total
+}
+
+func (t *Total) add(r *Result) {
+	t.Runs++
+	if !r.OK() {
+		t.Failed++
+	}
+	t.Duplicated += r.Duplicated
+	t.Missing += r.Missing
+	t.Differing += r.Differing
+	t.Starts += r.Starts
+}
