@@ -1,5 +1,5 @@
 // Package host gives the pure packages their life: a partition's owner as a protoactor
-// actor, its trips as child actors, and the outlet through which it speaks to Kafka.
+// actor, its trips as child actors, and the speaker through which it talks to Kafka.
 //
 // One goroutine runs an owner and every trip of it: a trip's mailbox does not queue, it
 // runs the message at once in the goroutine of whoever posts, and only the owner posts.
@@ -8,5 +8,6 @@
 // batches. Nothing else may run a trip, and nothing here may wait for the network in the
 // owner's goroutine: uploads, commits and sends run beside it and report back by message.
 //
-// Start reading at Owner (owner.go), then trips.go (actors of trips), outlet.go (sending).
+// Start reading at Owner (owner.go), then trips.go (actors of trips); speaker.go sends, over
+// a line (line.go) for results (publishing.go) and one for alerts (alerting.go).
 package host
