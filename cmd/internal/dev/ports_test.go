@@ -12,7 +12,7 @@ func TestTakenPortsNameTheirFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	port := taken.Addr().(*net.TCPAddr).Port
 	for flag, set := range map[string]func(*Options){
 		"--kafka-port":    func(o *Options) { o.KafkaPort = port },

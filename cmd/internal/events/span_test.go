@@ -6,8 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"taximeter/schemas"
 )
 
 func TestSpan(t *testing.T) {
@@ -26,7 +24,7 @@ func TestSpan(t *testing.T) {
 `)
 	first, last, err := Span(t.Context(), []string{one, two})
 	if first != 1_764_000_000_000 || last != 1_764_000_060_000 || err != nil {
-		t.Errorf("%v to %v, %v", schemas.Millis(first), schemas.Millis(last), err)
+		t.Errorf("%v to %v, %v", first, last, err)
 	}
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
