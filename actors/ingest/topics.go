@@ -85,6 +85,22 @@ func (s *Source) CheckTopics(ctx context.Context) (Topology, error) {
 	return top, errors.Join(faults...)
 }
 
+// PartitionCounts are those of the input topics now; an error if any cannot be seen.
+func (s *Source) PartitionCounts(ctx context.Context) (counts [schemas.NumInputs]int, err error) {
+	details, err := s.admin.ListTopics(ctx, inputNames...)
+	if err != nil {
+		return counts, fmt.Errorf("list the input topics: %w", err)
+	}
+	for _, topic := range schemas.Inputs {
+		d := details[topic.String()]
+		if d.Err != nil || len(d.Partitions) == 0 {
+			return counts, fmt.Errorf("topic %s cannot be seen: %w", topic, d.Err)
+		}
+		counts[topic] = len(d.Partitions)
+	}
+	return counts, nil
+}
+
 func (s *Source) checkAppendTimes(ctx context.Context) error {
 	configs, err := s.admin.DescribeTopicConfigs(ctx, inputNames...)
 	if err != nil {

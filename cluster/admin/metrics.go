@@ -15,6 +15,7 @@ type collector struct {
 
 	records, anomalies, control *prometheus.Desc
 	lag, watermark              *prometheus.Desc
+	stopped, missing, skipped   *prometheus.Desc
 	trips, unsealed, unsent     *prometheus.Desc
 	pause, age, number          *prometheus.Desc
 	ready                       *prometheus.Desc
@@ -31,6 +32,9 @@ func NewCollector(n Node) prometheus.Collector {
 		control:   desc("control_offsets_total", "Offsets of transaction markers and aborted records. With records_total they sum to the offsets consumed.", "partition"),
 		anomalies: desc("anomalies_total", "Odd things that cost nobody a bill.", "partition", "kind"),
 		lag:       desc("lag_records", "Offsets behind the end of the input topic.", "partition", "topic"),
+		stopped:   desc("input_stopped", "1 while an input stands still until an operator decides.", "partition", "topic", "reason"),
+		missing:   desc("missing_records", "Records that a stopped input should read next and that the log no longer holds.", "partition", "topic"),
+		skipped:   desc("skipped_offsets", "Offsets left out by an operator's word; negative when read again. With records_total and control_offsets_total they sum to the offsets consumed.", "partition", "topic"),
 		watermark: desc("watermark_seconds", "Event time of the partition, seconds since the epoch.", "partition"),
 		trips:     desc("trips_resident", "Trips in memory.", "partition"),
 		unsealed:  desc("outbox_unsealed", "Results that no committed checkpoint holds yet.", "partition"),
@@ -43,7 +47,7 @@ func NewCollector(n Node) prometheus.Collector {
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.trips, c.unsealed, c.unsent,
+	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
 		c.pause, c.age, c.number, c.ready} {
 		ch <- d
 	}
@@ -66,6 +70,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			counter(c.anomalies, n, id, k)
 		}
 		for _, t := range schemas.Inputs {
+			if reason := p.Stopped[t]; reason != "" {
+				gauge(c.stopped, 1, id, t.String(), reason)
+				gauge(c.missing, float64(p.Missing[t]), id, t.String())
+			}
+			if p.Skipped[t] != 0 {
+				gauge(c.skipped, float64(p.Skipped[t]), id, t.String())
+			}
 			if p.EndOffset[t] >= 0 {
 				gauge(c.lag, float64(max(0, p.EndOffset[t]-p.NextOffset[t])), id, t.String())
 			}

@@ -43,14 +43,17 @@ type PartitionStatus struct {
 	Partition   schemas.Partition                 `json:"particao"`
 	Owner       string                            `json:"dono"`
 	Epoch       int64                             `json:"epoca"`
-	State       string                            `json:"estado"` // starting, running, failed
+	State       string                            `json:"estado"` // starting, running, failed, stopped
 	Error       string                            `json:"erro,omitempty"`
 	Watermark   schemas.Millis                    `json:"watermark"`
 	FirstOffset [schemas.NumInputs]schemas.Offset `json:"primeirosOffsets"`
 	NextOffset  [schemas.NumInputs]schemas.Offset `json:"proximosOffsets"`
 	EndOffset   [schemas.NumInputs]schemas.Offset `json:"finsDosTopicos"` // -1 = not known
 	Waiting     [schemas.NumInputs]string         `json:"esperando"`      // why a topic stands still; "" = it does not
+	Stopped     [schemas.NumInputs]string         `json:"paradoPor"`      // why it does so until an operator decides; "" = it does not
+	Missing     [schemas.NumInputs]int64          `json:"faltam"`         // records that the log no longer holds
 	Control     int64                             `json:"controle"`
+	Skipped     [schemas.NumInputs]int64          `json:"pulados"` // offsets left out by an operator; negative: read again
 	Verdicts    map[string]int64                  `json:"vereditos"`
 	Anomalies   map[string]int64                  `json:"anomalias"`
 	Trips       int                               `json:"viagensEmMemoria"`

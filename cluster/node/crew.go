@@ -139,7 +139,8 @@ func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c.node.tip.Store(&tip)
+	seen := tip // others read it while tip goes on
+	c.node.tip.Store(&seen)
 	c.dropRevoked(tip)
 	foreign, err := c.lives.foreign(tip, c.node.id(), c.node.ours, func(p int) (checkpoint.NodeID, error) { return c.begunBy(ctx, tip, p) })
 	if err != nil {

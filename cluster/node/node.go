@@ -86,13 +86,15 @@ type Node struct {
 	replaced chan struct{} // closed when another process has taken our partitions
 	replace  sync.Once
 
-	crew     *crew
-	peers    *grain.Client                       // asks other nodes; nil = alone
-	remote   *grain.Server                       // answers them; nil = alone
-	tip      atomic.Pointer[checkpoint.Manifest] // newest seen by crew
-	starting sync.WaitGroup                      // of tasks; crew's
-	faults   chan error                          // one slot; why the first task that failed did not start
-	revoked  atomic.Int64                        // runs that others took from this node, and that found out
+	crew   *crew
+	peers  *grain.Client                       // asks other nodes; nil = alone
+	remote *grain.Server                       // answers them; nil = alone
+	tip    atomic.Pointer[checkpoint.Manifest] // newest seen by crew
+	// inputFault is why nothing is read any more; nil = all is well.
+	inputFault atomic.Pointer[error]
+	starting   sync.WaitGroup // of tasks; crew's
+	faults     chan error     // one slot; why the first task that failed did not start
+	revoked    atomic.Int64   // runs that others took from this node, and that found out
 
 	mu    sync.Mutex // guards tasks, and the catalogues' contents
 	tasks map[schemas.Partition]*task
@@ -123,6 +125,8 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 		}
 	}
 	n.background(n.beat)
+	n.background(n.watchTopics)
+	n.background(n.showOffsets)
 	n.background(n.crew.run)
 	if n.crew.pulse != nil {
 		n.background(n.crew.pulse.run)

@@ -69,6 +69,8 @@ func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
 	st.Epoch, st.Published = int64(t.epoch), int64(t.Published())
 	if err := t.failure.Load(); err != nil {
 		st.State, st.Error = "failed", (*err).Error()
+	} else if err := t.node.inputFault.Load(); err != nil {
+		st.State, st.Error = "stopped", (*err).Error()
 	}
 	s := t.stats.Load()
 	if s == nil {
@@ -94,6 +96,7 @@ func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
 	for i, pos := range s.Positions {
 		st.FirstOffset[i], st.NextOffset[i] = pos.First, pos.Next
 		st.Control += pos.Control
+		st.Skipped[i] = pos.Skipped
 	}
 	if view := t.ends.Load(); view != nil {
 		for i, l := range view.lanes {
@@ -101,6 +104,7 @@ func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
 			switch {
 			case l.Stopped != nil:
 				st.Waiting[i] = l.Stopped.Error()
+				st.Stopped[i], st.Missing[i] = stopReason(l.Stopped)
 			case l.Waiting != nil:
 				st.Waiting[i] = l.Waiting.Error()
 			case s.Held[i]:
@@ -203,5 +207,5 @@ func (n *Node) Ready() error {
 	case rounds != nil && rounds.LastError != nil:
 		return rounds.LastError
 	}
-	return nil
+	return n.stopped()
 }

@@ -54,9 +54,10 @@ type sourceView struct {
 func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.Entry) (t *task, err error) {
 	t = &task{node: n, partition: p, incarnation: e.Incarnation, epoch: e.Epoch}
 	t.ctx, t.cancel = context.WithCancel(n.ctx)
+	run := t // a return may have set t to nil
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("start partition %d: %w", p, err), t.stop())
+			err = errors.Join(fmt.Errorf("start partition %d: %w", p, err), run.stop())
 		}
 	}()
 	home := filepath.Join(n.cfg.Data, strconv.Itoa(int(p)))
@@ -134,6 +135,11 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		root.Send(t.owner, &host.Delivery{Batch: &b.Batch, Release: b.Release})
 	}); err != nil {
 		return nil, err
+	}
+	if n.inputFault.Load() != nil { // set before or meanwhile
+		if err := n.source.Remove(p); err != nil {
+			return nil, err
+		}
 	}
 	root.Send(n.coordinator, attach(t))
 	return t, nil

@@ -68,7 +68,7 @@ func sections() []section {
 		{"Run", []*cobra.Command{newDev(), newNode(), newBroker(), newSimulate()}},
 		{"Look", []*cobra.Command{newTrip(), newConsume(), newCluster()}},
 		{"Event files", []*cobra.Command{newGenerate(), newConvert(), newProduce()}},
-		{"Operate", []*cobra.Command{newCatalogue()}},
+		{"Operate", []*cobra.Command{newCatalogue(), newCheckpoint(), newPartition()}},
 	}
 }
 
