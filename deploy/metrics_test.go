@@ -28,6 +28,9 @@ func (everything) Partitions() []admin.PartitionStatus {
 	for k := range schemas.NumAnomalies {
 		p.Anomalies[k.String()] = 1
 	}
+	for t := range schemas.Inputs {
+		p.Stopped[t], p.Missing[t], p.Skipped[t] = "fora_do_intervalo", 1, 1
+	}
 	return []admin.PartitionStatus{p}
 }
 
@@ -132,6 +135,8 @@ func TestRulesLookAtEveryMetric(t *testing.T) {
 	unwatched := map[string]bool{
 		"taximeter_checkpoint_number":     true, // its age says more
 		"taximeter_control_offsets_total": true, // part of an identity
+		"taximeter_missing_records":       true, // of an input that is known to have stopped
+		"taximeter_skipped_offsets":       true, // an operator's own doing
 	}
 	names, _ := scraped(t)
 	exprs, _ := expressions(t)
