@@ -8,7 +8,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: help dev test integration bench bench-quick chaos chaos-real lint
+.PHONY: help chaos-cluster dev test integration bench bench-quick chaos chaos-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -42,6 +42,14 @@ chaos: ## N=20 SEED=1: crash runs of real processes against a broker in process,
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
 	bin/chaos/harness -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED)
+
+chaos-cluster: N := 3
+chaos-cluster: SEED := 1
+chaos-cluster: RUNS := 4
+chaos-cluster: ## N=3 SEED=1 RUNS=4: clusters of N nodes under faults, in network namespaces if root (see docs/cluster.md)
+	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
+	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
+	bin/chaos/cluster -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs $(RUNS) -acts "$(ACTS)"
 
 chaos-real: ## N=20 SEED=1: the same on real Kafka and real S3, installed into the user's cache
 	.ci/install

@@ -95,6 +95,16 @@ func (c *crew) leave(ctx context.Context) error {
 	}
 }
 
+// farewell tells the others at once what the chain tells them anyway.
+func (c *crew) farewell(ctx context.Context) {
+	const most = time.Second // it waits for others who may be going, too
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if err := c.gossip.Leave(ctx); err != nil {
+		c.node.log.Info("went without a word", "err", err)
+	}
+}
+
 // others reports whether somebody else could take partitions.
 func (c *crew) others() bool {
 	return slices.ContainsFunc(c.gossip.View().Members, func(m cluster.Member) bool {

@@ -205,7 +205,8 @@ func (n *Node) Stop(ctx context.Context) error {
 		err = errors.Join(err, n.settle(ctx))
 	}
 	if n.crew.gossip != nil {
-		err = errors.Join(err, n.crew.leave(ctx), n.crew.gossip.Leave(ctx))
+		err = errors.Join(err, n.crew.leave(ctx))
+		n.crew.farewell(ctx)
 	}
 	n.takeDown()
 	select {

@@ -27,6 +27,8 @@ const (
 	// cityRate keeps every topic of every partition busy: where one is silent for minutes of
 	// event time, the meter holds the others back, and when it does depends on timing.
 	cityRate = 5
+	// partitionRate does the same where there are many partitions.
+	partitionRate = 1.25
 )
 
 // material is what a run works on and what must come out.
@@ -42,7 +44,7 @@ type material struct {
 // generate writes the scenario's events to a file and has them simulated.
 func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 	cfg := city.Default(s.Seed, cityStart)
-	cfg.EventsPerSecond, cfg.Events = cityRate, s.Events
+	cfg.EventsPerSecond, cfg.Events = max(cityRate, partitionRate*float64(s.Partitions)), s.Events
 	living, err := city.New(cfg)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	number int           // in its run
+	hear   func(string)  // is given each line that it says; nil = nobody
 	up     chan struct{} // closed when it says that it is up
 	over   chan struct{} // closed when it is gone
 
@@ -41,6 +42,11 @@ func spawn(binary string, number int, replay bool, plan inject.Plan, environment
 		args = append(args, "--replay")
 	}
 	p := &process{cmd: exec.Command(binary, args...), number: number, up: make(chan struct{}), over: make(chan struct{})}
+	return p, p.start(replay, plan, environment)
+}
+
+// start lets the process run its command.
+func (p *process) start(replay bool, plan inject.Plan, environment map[string]string) error {
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TAXIMETER_") {
 			p.cmd.Env = append(p.cmd.Env, v)
@@ -54,10 +60,10 @@ func spawn(binary string, number int, replay bool, plan inject.Plan, environment
 	p.cmd.Stdout = &answer
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", binary, err)
+		return fmt.Errorf("start %s: %w", p.cmd.Path, err)
 	}
 	go func() {
 		p.listen(stderr)
@@ -67,7 +73,7 @@ func spawn(binary string, number int, replay bool, plan inject.Plan, environment
 		}
 		close(p.over)
 	}()
-	return p, nil
+	return nil
 }
 
 // listen keeps what the process says, and notes when it is up.
@@ -78,6 +84,9 @@ func (p *process) listen(stderr io.Reader) {
 		if up != nil && strings.Contains(lines.Text(), " is up after ") {
 			close(up)
 			up = nil
+		}
+		if p.hear != nil {
+			p.hear(lines.Text())
 		}
 		p.mu.Lock()
 		p.said.Write(lines.Bytes())

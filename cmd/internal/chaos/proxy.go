@@ -21,6 +21,9 @@ type wire struct {
 	listener net.Listener
 	running  sync.WaitGroup
 
+	// rename changes an answer on its way to the client; nil = as it is. Set before use.
+	rename func(key, version int16, answer []byte) []byte
+
 	mu     sync.Mutex // guards all below
 	target string     // address of the broker
 	rate   float64
@@ -29,8 +32,11 @@ type wire struct {
 	conns  map[net.Conn]bool
 }
 
-func newWire(seed uint64) (*wire, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func newWire(seed uint64) (*wire, error) { return newWireAt("127.0.0.1", seed) }
+
+// newWireAt listens at a free port of an address of this machine.
+func newWireAt(ip string, seed uint64) (*wire, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("fault proxy: %w", err)
 	}
@@ -127,7 +133,11 @@ func (w *wire) serve(client net.Conn) {
 	if !w.admit(client, broker) {
 		return
 	}
-	unheard := make(chan bool, 10_000) // for each request under way, in order
+	type asked struct {
+		key, version int16
+		unheard      bool
+	}
+	requests := make(chan asked, 10_000) // under way, in order
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w.running.Go(func() {
@@ -135,8 +145,15 @@ func (w *wire) serve(client net.Conn) {
 		defer w.forget(client, broker)
 		for {
 			answer, err := frame(broker)
-			if err != nil || <-unheard {
+			if err != nil {
 				return
+			}
+			request := <-requests
+			if request.unheard {
+				return
+			}
+			if w.rename != nil {
+				answer = w.rename(request.key, request.version, answer)
 			}
 			if _, err := client.Write(answer); err != nil {
 				return
@@ -148,11 +165,12 @@ func (w *wire) serve(client net.Conn) {
 		if err != nil {
 			return
 		}
-		f := w.draw(int16(binary.BigEndian.Uint16(request[4:])))
+		key := int16(binary.BigEndian.Uint16(request[4:]))
+		f := w.draw(key)
 		if f.cut || !pause(ctx, f.wait) {
 			return
 		}
-		unheard <- f.unheard
+		requests <- asked{key, int16(binary.BigEndian.Uint16(request[6:])), f.unheard}
 		if _, err := broker.Write(request); err != nil {
 			return
 		}

@@ -52,6 +52,8 @@ type Plan struct {
 	// effect, and half of the others are slow.
 	StoreFaults float64
 	Seed        uint64
+	// Dark is the path of a file: while it is there, the store answers nothing.
+	Dark string
 }
 
 // Armed is a plan at work in this process.
@@ -90,6 +92,8 @@ func Parse(text string) (p Plan, err error) {
 			}
 		case "store":
 			p.StoreFaults, err = strconv.ParseFloat(value, 64)
+		case "dark":
+			p.Dark = value
 		case "seed":
 			p.Seed, err = strconv.ParseUint(value, 10, 64)
 		default:
@@ -109,6 +113,9 @@ func (p Plan) String() string {
 	}
 	if p.StoreFaults > 0 {
 		parts = append(parts, fmt.Sprintf("store=%g", p.StoreFaults), fmt.Sprintf("seed=%d", p.Seed))
+	}
+	if p.Dark != "" {
+		parts = append(parts, "dark="+p.Dark)
 	}
 	return strings.Join(parts, " ")
 }

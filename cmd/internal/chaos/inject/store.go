@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,11 @@ func (s *store) kind(key string) string {
 type fate struct{ lost, unheard bool }
 
 func (s *store) draw(ctx context.Context) fate {
+	if s.armed.plan.Dark != "" {
+		if _, err := os.Stat(s.armed.plan.Dark); err == nil {
+			return fate{lost: true}
+		}
+	}
 	s.mu.Lock()
 	x := s.rng.Float64()
 	wait := time.Duration(s.rng.Int64N(int64(slowest)))

@@ -1,0 +1,234 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"taximeter/cluster/admin"
+	"taximeter/schemas"
+)
+
+// act lets one thing happen, undoes it and waits until the cluster is whole.
+func (c *clusterRun) act(ctx context.Context, a Act) error {
+	f := c.fleet
+	m := f.nodes[a.Node]
+	switch a.Kind {
+	case Join:
+		return c.join(ctx)
+	case Leave:
+		return c.leave(ctx, m, a.For)
+	case Kill:
+		return c.kill(ctx, m, a.For)
+	case Rolling:
+		for _, m := range f.nodes[:c.cs.Nodes] {
+			if err := c.leave(ctx, m, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	case Reboot:
+		return c.reboot(ctx, 0)
+	case SeedDead:
+		return c.reboot(ctx, time.Second)
+	case Flap:
+		for range 3 {
+			if err := c.without(ctx, m, CutOff, a.For); err != nil {
+				return err
+			}
+			pause(ctx, a.For)
+		}
+		return f.whole(ctx)
+	}
+	if err := c.without(ctx, m, a.Kind, a.For); err != nil {
+		return err
+	}
+	healed := time.Now()
+	if err := f.whole(ctx); err != nil {
+		return err
+	}
+	c.times.Rejoin = append(c.times.Rejoin, time.Since(healed))
+	return nil
+}
+
+// join lets one node more come, and go again.
+func (c *clusterRun) join(ctx context.Context) error {
+	m, err := c.fleet.add(c.cs.Seed)
+	if err != nil {
+		return err
+	}
+	if err := c.arrive(ctx, m); err != nil {
+		return err
+	}
+	if err := c.fleet.stop(ctx, m); err != nil {
+		return err
+	}
+	return c.fleet.whole(ctx)
+}
+
+// arrive starts a node and waits until it has its share.
+func (c *clusterRun) arrive(ctx context.Context, m *member) error {
+	began := time.Now()
+	if err := c.fleet.start(m, false, false); err != nil {
+		return err
+	}
+	if err := c.fleet.whole(ctx); err != nil {
+		return err
+	}
+	c.times.Join = append(c.times.Join, time.Since(began))
+	return nil
+}
+
+func (c *clusterRun) leave(ctx context.Context, m *member, away time.Duration) error {
+	if err := c.fleet.stop(ctx, m); err != nil {
+		return err
+	}
+	if away > 0 {
+		pause(ctx, away)
+		if err := c.fleet.whole(ctx); err != nil {
+			return err
+		}
+	}
+	return c.arrive(ctx, m)
+}
+
+// kill ends a node as a crash does, and starts it again when the others run what was its,
+// or before they noticed.
+func (c *clusterRun) kill(ctx context.Context, m *member, away time.Duration) error {
+	const unnoticed = 500 * time.Millisecond
+	flows, err := c.flows(ctx, m)
+	if err != nil {
+		return err
+	}
+	died := time.Now()
+	if err := c.fleet.bury(m); err != nil {
+		return err
+	}
+	if away < unnoticed {
+		pause(ctx, away)
+		return c.arrive(ctx, m)
+	}
+	if err := c.takenOver(ctx, m, flows, died); err != nil {
+		return err
+	}
+	return c.arrive(ctx, m)
+}
+
+// flow is a partition that another must take over: it flows again when more is read of it
+// than there was.
+type flow map[schemas.Partition]schemas.Offset
+
+// flows are those of a node that is about to be lost.
+func (c *clusterRun) flows(ctx context.Context, m *member) (flow, error) {
+	cluster, err := ask[admin.ClusterStatus](ctx, c.fleet, m, "/cluster")
+	if err != nil {
+		return nil, err
+	}
+	ends, err := c.ends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	flows := make(flow)
+	for _, p := range cluster.Partitions {
+		if p.Owner == m.id {
+			end, _ := ends.Lookup(schemas.TopicTelemetry, int32(p.Partition))
+			flows[p.Partition] = schemas.Offset(end.Offset)
+		}
+	}
+	return flows, nil
+}
+
+// takenOver waits until all flows are read further by other nodes.
+func (c *clusterRun) takenOver(ctx context.Context, lost *member, flows flow, died time.Time) error {
+	err := until(ctx, time.Minute, func() bool {
+		for _, m := range c.fleet.living() {
+			partitions, err := ask[[]admin.PartitionStatus](ctx, c.fleet, m, "/partitions")
+			if err != nil || m == lost {
+				continue
+			}
+			for _, p := range partitions {
+				if end, waits := flows[p.Partition]; waits && p.State == "running" && p.NextOffset[schemas.Telemetry] > end {
+					delete(flows, p.Partition)
+				}
+			}
+		}
+		return len(flows) == 0
+	})
+	if err != nil {
+		return fmt.Errorf("partitions of a lost node do not flow again: %v: %w", flows, err)
+	}
+	c.times.TakeOver = append(c.times.TakeOver, time.Since(died))
+	return nil
+}
+
+// without does without a node for some time, in one of several ways. The cluster must go
+// on meanwhile.
+func (c *clusterRun) without(ctx context.Context, m *member, kind Kind, d time.Duration) error {
+	flows, err := c.flows(ctx, m)
+	if err != nil {
+		return err
+	}
+	lose, heal := c.ways(m, kind)
+	began := time.Now()
+	if err := lose(); err != nil {
+		return err
+	}
+	if kind != CutKafka && kind != CutStore {
+		m.away = true
+	}
+	const noticed = 4 * time.Second
+	if d > noticed {
+		err = c.takenOver(ctx, m, flows, began)
+	}
+	pause(ctx, d-time.Since(began))
+	m.away = false
+	return errors.Join(err, heal())
+}
+
+// ways to lose a node and to get it back.
+func (c *clusterRun) ways(m *member, kind Kind) (lose, heal func() error) {
+	freeze := func() error { return m.process.signal(syscall.SIGSTOP) }
+	thaw := func() error { return m.process.signal(syscall.SIGCONT) }
+	switch {
+	case kind == CutKafka:
+		return func() error { m.wire.darken(true); return nil }, func() error { m.wire.darken(false); return nil }
+	case kind == CutStore:
+		return func() error { return m.darken(true) }, func() error { return m.darken(false) }
+	case kind == CutOff && !c.fleet.lan.loopback():
+		return func() error { return errors.Join(c.fleet.lan.cut(m.index, true), m.darken(true)) },
+			func() error { return errors.Join(c.fleet.lan.cut(m.index, false), m.darken(false)) }
+	}
+	return freeze, thaw
+}
+
+// reboot kills all and starts all; the first one, a seed of all others, so much later.
+func (c *clusterRun) reboot(ctx context.Context, later time.Duration) error {
+	f := c.fleet
+	all := f.nodes[:c.cs.Nodes]
+	for _, m := range all {
+		if err := m.process.signal(syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	for i, m := range all {
+		if err := f.bury(m); err != nil {
+			return err
+		}
+		if i > 0 || later == 0 {
+			if err := f.start(m, false, false); err != nil {
+				return err
+			}
+		}
+	}
+	if later > 0 {
+		if err := f.whole(ctx); err != nil {
+			return err
+		}
+		if err := f.start(all[0], false, false); err != nil {
+			return err
+		}
+	}
+	return f.whole(ctx)
+}

@@ -1,0 +1,122 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is one thing that happens to a cluster.
+type Kind string
+
+const (
+	Join     Kind = "join"      // one node more, which later leaves
+	Leave    Kind = "leave"     // SIGTERM, and back later
+	Kill     Kind = "kill"      // kill -9, and back later
+	Freeze   Kind = "freeze"    // SIGSTOP until taken over, then SIGCONT: a zombie wakes up
+	CutOff   Kind = "cut-off"   // from the others, Kafka and the store; without namespaces frozen
+	CutKafka Kind = "cut-kafka" // from Kafka only
+	CutStore Kind = "cut-store" // from the store only
+	Flap     Kind = "flap"      // cut off and back, several times
+	Rolling  Kind = "rolling"   // every node stopped and started, one after another
+	Reboot   Kind = "reboot"    // kill -9 of all, and all back at once
+	SeedDead Kind = "seed-dead" // kill -9 of all, and the first one back last
+)
+
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{Join, Leave, Kill, Freeze, CutOff, CutKafka, CutStore, Flap, Rolling, Reboot, SeedDead}
+}
+
+// Act is a thing that happens to one node, or to all.
+type Act struct {
+	Kind Kind
+	Node int           // from 0
+	For  time.Duration // until it is undone
+}
+
+func (a Act) String() string {
+	switch a.Kind {
+	case Rolling, Reboot, SeedDead, Join:
+		return string(a.Kind)
+	}
+	return fmt.Sprintf("%s of node-%d for %s", a.Kind, a.Node+1, a.For)
+}
+
+// ClusterScenario is the plan of one run of a cluster.
+type ClusterScenario struct {
+	Seed       uint64
+	Nodes      int
+	Partitions int
+	Rate       int // events per second while things happen
+	Checkpoint time.Duration
+	Acts       []Act
+}
+
+// actsPerRun keeps a run within half a minute or so.
+const actsPerRun = 2
+
+// DrawCluster makes the scenario of a seed. kinds are those to draw from.
+func DrawCluster(seed uint64, nodes int, kinds []Kind) ClusterScenario {
+	rng := rand.New(rand.NewPCG(seed, 0x636c7573))
+	s := ClusterScenario{Seed: seed, Nodes: nodes, Partitions: 12, Rate: 400, Checkpoint: time.Duration(300+rng.IntN(700)) * time.Millisecond}
+	for len(s.Acts) < actsPerRun {
+		s.Acts = append(s.Acts, draw(rng, kinds[rng.IntN(len(kinds))], nodes))
+	}
+	return s
+}
+
+// ClusterOf makes a scenario of given acts, written "kill:20,join:5".
+func ClusterOf(seed uint64, nodes int, acts string) (ClusterScenario, error) {
+	s := DrawCluster(seed, nodes, Kinds())
+	s.Acts = nil
+	rng := rand.New(rand.NewPCG(seed, 0x61637473))
+	for word := range strings.SplitSeq(acts, ",") {
+		name, times, many := strings.Cut(word, ":")
+		n := 1
+		if many {
+			var err error
+			if n, err = strconv.Atoi(times); err != nil {
+				return s, fmt.Errorf("act %q: how often?", word)
+			}
+		}
+		if !slices.Contains(Kinds(), Kind(name)) {
+			return s, fmt.Errorf("act %q is none of %v", name, Kinds())
+		}
+		for range n {
+			s.Acts = append(s.Acts, draw(rng, Kind(name), nodes))
+		}
+	}
+	return s, nil
+}
+
+func draw(rng *rand.Rand, kind Kind, nodes int) Act {
+	a := Act{Kind: kind, Node: rng.IntN(nodes)}
+	ms := func(from, to int) time.Duration { return time.Duration(from+rng.IntN(to-from)) * time.Millisecond }
+	switch kind {
+	case Leave, Kill:
+		a.For = ms(0, 3000)
+	case Freeze, CutOff:
+		a.For = ms(5000, 9000)
+	case CutKafka, CutStore:
+		a.For = ms(13000, 15000) // a node resigns after ten seconds
+	case Flap:
+		a.For = ms(600, 2500)
+	}
+	return a
+}
+
+func (s ClusterScenario) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: %d nodes, %d partitions, checkpoint %s, %d events/s:", s.Seed, s.Nodes, s.Partitions, s.Checkpoint, s.Rate)
+	for i, a := range s.Acts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(" " + a.String())
+	}
+	return b.String()
+}

@@ -1,0 +1,88 @@
+// Command clustercmd runs the fault harness on clusters; see package chaos.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"taximeter/cmd/internal/chaos"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos-cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	nodes := flag.Int("nodes", 3, "nodes of a cluster")
+	runs := flag.Int("runs", 4, "runs")
+	seed := flag.Uint64("seed", 1, "seed of the first run; each next one has the next")
+	acts := flag.String("acts", "", "what happens, such as kill:20,join; empty = drawn from the seed")
+	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
+	dir := flag.String("dir", "", "folder for the files of runs; those that failed stay there")
+	flag.Parse()
+	if *binary == "" {
+		return fmt.Errorf("--taximeter is missing: build one with `go build -tags chaos ./cmd/taximeter`")
+	}
+	if *nodes < 2 {
+		return fmt.Errorf("--nodes %d: a cluster has at least 2", *nodes)
+	}
+	o := chaos.Options{Binary: *binary, Dir: *dir, Log: slog.Default()}
+	if o.Dir == "" {
+		var err error
+		if o.Dir, err = os.MkdirTemp("", "taximeter-chaos-cluster-"); err != nil {
+			return err
+		}
+	}
+	var total chaos.ClusterResult
+	var times chaos.Times
+	failed, done := 0, 0
+	for i := range *runs {
+		if ctx.Err() != nil {
+			break
+		}
+		s := chaos.DrawCluster(*seed+uint64(i), *nodes, chaos.Kinds())
+		if *acts != "" {
+			var err error
+			if s, err = chaos.ClusterOf(*seed+uint64(i), *nodes, *acts); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(os.Stderr, s)
+		began := time.Now()
+		r := chaos.RunCluster(ctx, o, s)
+		done++
+		total.Duplicated += r.Duplicated
+		total.Missing += r.Missing
+		total.Differing += r.Differing
+		total.Starts += r.Starts
+		times.Add(r.Times)
+		fmt.Fprintf(os.Stderr, "  %.0f s, duplicated=%d missing=%d differing=%d\n", time.Since(began).Seconds(), r.Duplicated, r.Missing, r.Differing)
+		if !r.OK() {
+			failed++
+			fmt.Fprintf(os.Stderr, "  FAILED; again with: make chaos-cluster RUNS=1 N=%d SEED=%d; files in %s\n  %s\n", *nodes, s.Seed, o.Dir, strings.Join(r.Findings, "\n  "))
+		}
+	}
+	fmt.Fprintf(os.Stderr, "%d processes started\n", total.Starts)
+	for name, samples := range map[string][]time.Duration{"planned move": times.Move, "join to balanced": times.Join, "rejoin after healing": times.Rejoin} {
+		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms\n", name, len(samples), chaos.Percentile(samples, 50).Milliseconds(), chaos.Percentile(samples, 99).Milliseconds())
+	}
+	fmt.Printf("runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
+		chaos.Percentile(times.TakeOver, 50).Milliseconds(), chaos.Percentile(times.TakeOver, 99).Milliseconds())
+	if failed > 0 || done < *runs {
+		return fmt.Errorf("%d of %d runs failed", failed+*runs-done, *runs)
+	}
+	return nil
+}
