@@ -64,5 +64,5 @@ func (e *FetchError) Unwrap() error { return e.Err }
 func standsStill(err error) bool {
 	_, lost := errors.AsType[*kgo.ErrDataLoss](err)
 	_, tooLarge := errors.AsType[*kgo.ErrDecompressTooLarge](err)
-	return lost || tooLarge || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.OffsetOutOfRange)
+	return lost || tooLarge || errors.Is(err, kerr.OffsetOutOfRange)
 }

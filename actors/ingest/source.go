@@ -40,6 +40,7 @@ type Source struct {
 	stop    context.CancelFunc // of the poll under way; nil = none
 	asking  map[schemaKey][]*lane
 	refused map[schemaKey]refusal
+	ids     [schemas.NumInputs][16]byte // of the topics as CheckTopics found them; zero = not looked
 }
 
 // releasedRoom lets owners release without waiting for the loop.
@@ -293,20 +294,26 @@ func (s *Source) failed(l *lane, err error) {
 		s.background(func() { s.outOfRange(l) })
 		return
 	case errors.Is(err, kerr.UnknownTopicID):
-		l.stopped = &TopicRecreatedError{l.topic, l.partition, l.fetched}
+		s.background(func() { s.unknownID(l) })
+		return
 	case !fault.Stopped:
-		backoff := min(firstBackoff<<min(l.failures, 10), lastBackoff)
-		s.background(func() {
-			if s.pause(backoff) {
-				s.do(func() {
-					if s.owns(l) {
-						s.consume(l)
-					}
-				})
-			}
-		})
+		s.retry(l)
 	}
 	s.o.OnFault(l.stopped)
+}
+
+// retry fetches the lane again after a pause.
+func (s *Source) retry(l *lane) {
+	backoff := min(firstBackoff<<min(l.failures, 10), lastBackoff)
+	s.background(func() {
+		if s.pause(backoff) {
+			s.do(func() {
+				if s.owns(l) {
+					s.consume(l)
+				}
+			})
+		}
+	})
 }
 
 // owns reports whether the lane was not removed meanwhile.

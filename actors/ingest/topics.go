@@ -82,6 +82,7 @@ func (s *Source) CheckTopics(ctx context.Context) (Topology, error) {
 	if s.o.AppendTimes == AppendTimesFromBroker && len(faults) == 0 {
 		faults = append(faults, s.checkAppendTimes(ctx))
 	}
+	s.do(func() { s.ids = top.IDs })
 	return top, errors.Join(faults...)
 }
 
@@ -196,6 +197,26 @@ func (s *Source) probed(ends kadm.ListedOffsets, asked time.Time) {
 		l.end, l.checked = max(schemas.Offset(o.Offset), l.fetched), asked // fetches may have come since
 	})
 	s.serveAll()
+}
+
+// unknownID finds out whether the topic is another one now: a broker that has just come up
+// may not know the id yet, and then the lane tries again. It runs beside the Source's
+// goroutine.
+func (s *Source) unknownID(l *lane) {
+	ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
+	defer cancel()
+	details, err := s.admin.ListTopics(ctx, l.topic.String())
+	d := details[l.topic.String()]
+	s.do(func() {
+		switch known := s.ids[l.topic]; {
+		case !s.owns(l):
+		case err != nil || d.Err != nil || known == d.ID:
+			s.retry(l)
+		default:
+			l.stopped = &TopicRecreatedError{l.topic, l.partition, l.fetched}
+			s.o.OnFault(l.stopped)
+		}
+	})
 }
 
 // outOfRange finds the exact gap and reports it. It runs beside the Source's goroutine.

@@ -38,7 +38,8 @@ Nothing needs to be stopped: a running node sees within a second that the partit
 is revoked, and begins it anew from the last checkpoint and the new offset.
 
 A topic that was deleted and created again needs --partition all: the offsets of every
-partition mean other records now.`,
+partition mean other records now. Then the nodes must be restarted, one after the other:
+a running one holds on to the old topic.`,
 		Example: `  taximeter partition set-offset --partition 7 --topic corridas.telemetria --offset earliest --reason "retention passed us in the outage of 29 Nov, ticket 1234"`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -195,7 +196,7 @@ func (l topicLog) moves(tip checkpoint.Manifest, topic schemas.Topic, partitions
 func announceMoves(c *cobra.Command, topic schemas.Topic, moves []operator.Move, log topicLog, recreated string) {
 	w := c.ErrOrStderr()
 	if recreated != "" {
-		fmt.Fprintf(w, "topic %s was created again: from now on it is the one with id %s\n", topic, recreated)
+		fmt.Fprintf(w, "topic %s was created again: from now on it is the one with id %s; restart the nodes afterwards\n", topic, recreated)
 	}
 	table := ui.Table{Head: []string{">partition", ">goes on at", ">instead of", ">skipped", ">log begins", ">log ends"}}
 	for _, m := range moves {
