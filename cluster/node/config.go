@@ -88,7 +88,7 @@ type S3 struct {
 	PathStyle bool   `yaml:"pathStyle" env:"PATH_STYLE"` // for servers without per-bucket host names
 	// SSE asks for server-side encryption: "", "AES256" or "aws:kms".
 	SSE string `yaml:"sse" env:"SSE"`
-	// Credentials; empty = the AWS chain (environment, profile, instance role).
+	// Credentials, both needed. Roles and profiles are not looked up.
 	AccessKey string `yaml:"accessKey" env:"ACCESS_KEY"`
 	SecretKey string `yaml:"secretKey" env:"SECRET_KEY"`
 }
@@ -195,6 +195,9 @@ func (c Config) Validate() error {
 	if c.Store.Folder == "" && c.Store.S3.Bucket == "" {
 		fault("store", "name a folder or an s3.bucket for the checkpoints")
 	}
+	if s := c.Store.S3; s.Bucket != "" && (s.AccessKey == "" || s.SecretKey == "") {
+		fault("store.s3", "accessKey and secretKey are both needed")
+	}
 	if c.Store.S3.Bucket == "" && (c.Store.S3.Endpoint != "" || c.Store.S3.Prefix != "") {
 		fault("store.s3.bucket", "is empty although other s3 settings are given")
 	}
@@ -233,6 +236,9 @@ func (c Config) Validate() error {
 		}
 		if len(k.Seeds) == 0 && !k.Bootstrap {
 			fault("cluster.seeds", "name at least one other node, or set cluster.bootstrap on the first node")
+		}
+		if t := k.TLS; (t.Cert == "" || t.Key == "" || t.CA == "") && t != (TLS{}) {
+			fault("cluster.tls", "give cert, key and ca, or none of them")
 		}
 		if k.Weight < 1 {
 			fault("cluster.weight", "%d: use at least 1", k.Weight)

@@ -233,6 +233,7 @@ func (n *Node) takeDown() {
 		}
 	}
 	n.starting.Wait()
+	n.closeRemote()
 	if n.crew != nil && n.crew.gossip != nil {
 		if err := n.crew.gossip.Close(); err != nil {
 			n.log.Warn("gossip did not end cleanly", "err", err)

@@ -94,7 +94,7 @@ func (n *Node) openChain(ctx context.Context) error {
 			tip, err = n.found(ctx, chain, ids)
 			break
 		}
-		n.log.Info("waiting for another node to begin the namespace; the first node needs cluster.bootstrap", "namespace", n.ns)
+		n.log.Warn("waiting for another node to begin the namespace; the first node needs cluster.bootstrap", "namespace", n.ns)
 		select {
 		case <-time.After(time.Second):
 			tip, err = chain.Tip(ctx)

@@ -38,10 +38,17 @@ type task struct {
 	ends     atomic.Pointer[sourceView] // what the consumer last said
 	ctx      context.Context            // ends with the run
 	cancel   context.CancelFunc
+	outbox   atomic.Pointer[sealedOutbox] // of the newest seal: mostly the next to be published
 	failure  atomic.Pointer[error]
 	stopping atomic.Bool // stop was asked for
 	ending   sync.Once
 	ended    error // of ending
+}
+
+// sealedOutbox is what a seal of this run wrote, under the name of its content's hash.
+type sealedOutbox struct {
+	key     string
+	content schemas.Outbox
 }
 
 // sourceView is the consumer's word on the three topics, asked for beside the owner.
@@ -284,6 +291,7 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 		if err != nil {
 			return nil, fmt.Errorf("outbox of partition %d: %w", t.partition, err)
 		}
+		t.outbox.Store(&sealedOutbox{seal.Outbox.File.Key, cut.Outbox})
 	}
 	seal.Next, seal.Watermark, seal.Files = checkpoint.Offsets(cut.Next), cut.Watermark, up.Files
 	seal.Alerts = checkpoint.Alerts{Unsent: cut.Unsent, Seen: cut.Seen, LogNext: cut.LogNext}
@@ -305,6 +313,9 @@ func (t *task) speakerSpec() host.SpeakerSpec {
 			return n.confirm(ctx, t.partition, t.incarnation, t.epoch)
 		},
 		Outbox: func(ctx context.Context, ref checkpoint.OutboxRef) (schemas.Outbox, error) {
+			if newest := t.outbox.Load(); newest != nil && newest.key == ref.File.Key {
+				return newest.content, nil
+			}
 			data, err := checkpoint.ReadFile(ctx, n.store, ref.File)
 			if err != nil {
 				return schemas.Outbox{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"taximeter/cluster/node"
 	"taximeter/cmd/internal/crash"
 )
 
@@ -18,6 +19,7 @@ const (
 	exitOK    = 0
 	exitError = 1 // the work could not be done
 	exitUsage = 2 // the command was not understood
+	exitTaken = 3 // another process runs under this nodeId: starting again would only revoke it
 )
 
 // run is the whole program but for the process around it.
@@ -143,6 +145,9 @@ func report(ctx context.Context, ran *cobra.Command, err error, stderr io.Writer
 			fmt.Fprintf(stderr, "See: %s --help\n", ran.CommandPath())
 		}
 		return exitUsage
+	}
+	if errors.Is(err, node.ErrReplaced) {
+		return exitTaken
 	}
 	return exitError
 }
