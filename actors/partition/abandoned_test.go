@@ -123,6 +123,11 @@ func (c *restorable) published(a *checkpoint.Abandoned) partition.Abandoned {
 func TestRestoreToEarlierCheckpointsDoublesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := eventFile(160)
+		// With a short horizon details are dropped before the replay has come to the end.
+		short := rapid.Bool().Draw(t, "short horizon")
+		if short {
+			s.settings.Trip.Horizon = 10 * schemas.Minute
+		}
 		var topics [schemas.NumInputs][]schemas.Record
 		arrival := namedByTopic(arrivalOf(t))
 		for _, r := range arrival {
@@ -164,7 +169,9 @@ func TestRestoreToEarlierCheckpointsDoublesNothing(t *testing.T) {
 			t.Fatal("still waits for a line left behind at the end of all input")
 		}
 		mustBalance(t, p)
-		mustEqual(t, p, chain.out, judge(arrival, 160))
+		if !short { // else what is beyond the horizon depends on the interleaving
+			mustEqual(t, p, chain.out, judge(arrival, 160))
+		}
 		letters := map[partition.LetterID]bool{}
 		for _, made := range chain.public {
 			for _, l := range chain.outboxes[made].DeadLetters {
@@ -201,5 +208,61 @@ func TestAJumpIsCountedAsSkipped(t *testing.T) {
 	mustBalance(t, p)
 	if pos := p.Position(schemas.Rides); pos.Skipped != 7 || p.Ledger().Verdicts[schemas.Duplicate] != 1 {
 		t.Fatalf("%+v, %+v", pos, p.Ledger())
+	}
+}
+
+// A trip whose detail is dropped before the replay has come to the end speaks then: later
+// its windows could not be compared any more.
+func TestADroppedTripTellsWhatDiffersFromWhatIsPublic(t *testing.T) {
+	s := eventFile(160)
+	s.settings.Trip.Horizon = 10 * schemas.Minute
+	p := s.fresh(tariffs(), memStore{}, 0)
+	public := &trip.Public{Bills: []schemas.Bill{{TripID: "a", Version: 1, EventID: schemas.BillEventID("a", 1), Amount: 1}},
+		Windows: map[schemas.Millis]schemas.Window{t0: {TripID: "a", Start: t0, Version: 3, Points: 9}}}
+	if err := p.FollowsOn(partition.Abandoned{Trips: map[schemas.TripID]*trip.Public{"a": public},
+		Next: [schemas.NumInputs]schemas.Offset{0, 0, 99}, Watermark: schemas.NoTime}); err != nil {
+		t.Fatal(err)
+	}
+	offset := [schemas.NumInputs]schemas.Offset{}
+	event := func(e schemas.Event) {
+		t.Helper()
+		e.EventID = nameOf(int(offset[0]+offset[1]) * 3)
+		consume(t, p, []schemas.Record{{Event: e, Offset: offset[e.Topic], AppendedAt: schemas.NoTime, Key: []byte(e.TripID)}}, 0)
+		offset[e.Topic]++
+	}
+	point := func(id schemas.TripID, at schemas.Millis) {
+		event(schemas.Event{Topic: schemas.Telemetry, TripID: id, At: at, Kind: schemas.Position, Has: schemas.HasPosition, LatLon: schemas.LatLon{Lat: 41.15, Lon: -8.61}})
+	}
+	event(schemas.Event{Topic: schemas.Rides, TripID: "a", At: t0, Kind: schemas.RideStart})
+	point("a", t0)
+	event(schemas.Event{Topic: schemas.Rides, TripID: "a", At: t0 + schemas.Minute, Kind: schemas.RideEnd})
+	later := func(at schemas.Millis) {
+		point("b", at)
+		event(schemas.Event{Topic: schemas.Rides, TripID: "b", At: at, Kind: schemas.RideMatch})
+	}
+	later(t0 + 8*schemas.Minute)
+	if o := p.Seal(1).Outbox; !o.Empty() {
+		t.Fatalf("it is not silent: %+v", o)
+	}
+	later(t0 + 20*schemas.Minute)
+	cut := p.Seal(2)
+	if cut.Reached {
+		t.Error("the line's end is not reached")
+	}
+	o := cut.Outbox
+	if len(o.Bills) != 1 || o.Bills[0].Version != 2 || o.Bills[0].Difference != o.Bills[0].Amount-1 || !o.Bills[0].Rectification {
+		t.Errorf("bills %+v", o.Bills)
+	}
+	windows := 0
+	for _, w := range o.Windows {
+		if w.TripID == "a" {
+			windows++
+			if w.Start != t0 || w.Version != 4 || w.Points != 1 || w.Verdict != schemas.Rectified {
+				t.Errorf("%+v", w)
+			}
+		}
+	}
+	if windows != 1 {
+		t.Errorf("windows %+v", o.Windows)
 	}
 }
