@@ -32,6 +32,9 @@ func load(t *testing.T, path string, variables map[string]string) node.Config {
 	return c
 }
 
+// credentials never stand in a file of configuration.
+var credentials = map[string]string{"TAXIMETER_STORE_S3_ACCESS_KEY": "key", "TAXIMETER_STORE_S3_SECRET_KEY": "secret"}
+
 // assignments are the NAME=value lines of an environment file.
 func assignments(t *testing.T, path string) map[string]string {
 	vars := map[string]string{}
@@ -64,7 +67,7 @@ func TestExampleTellsDefaults(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(shown, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	commented, whole := load(t, "taximeter.yaml", nil), load(t, path, nil)
+	commented, whole := load(t, "taximeter.yaml", credentials), load(t, path, credentials)
 	if a, b := dump(t, commented), dump(t, whole); a != b {
 		t.Errorf("the example with and without its commented lines differs:\n%s\n%s", a, b)
 	}
@@ -114,7 +117,7 @@ func TestChartConfigurationLoads(t *testing.T) {
 	if err := os.WriteFile(path, []byte(dump(t, overlay(defaults.Config, installation.Config))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := load(t, path, nil)
+	c := load(t, path, credentials)
 	if c.Namespace != "taximeter" || c.Store.S3.Bucket == "" {
 		t.Errorf("the chart's configuration is not the installation's over the defaults: %+v", c)
 	}
