@@ -147,9 +147,23 @@ func after(tip Manifest, cause Cause, lim Limits, by Stamp) Manifest {
 	next := tip
 	next.Number, next.Cause = tip.Number+1, cause
 	next.CreatedAt, next.CreatedBy, next.Token = by.At, by.By, by.Token
-	next.Oldest = max(tip.Oldest, next.Number-Number(max(lim.Retain, 1))+1)
+	if cause == CauseCheckpoint {
+		next.Oldest = lim.oldest(tip)
+	}
 	next.Entries = slices.Clone(tip.Entries)
 	return next
+}
+
+// retireAtOnce is how many manifests one checkpoint may retire: more than it adds, so that
+// the chain comes back to its bound.
+const retireAtOnce = 2
+
+// oldest is what the checkpoint after tip retains. Every member makes checkpoints of its
+// own, so the bound grows with their number; and a burst of assignments (a join, a rolling
+// restart) retires nothing by itself: how far back in time one can go stays.
+func (l Limits) oldest(tip Manifest) Number {
+	keep := Number(max(l.Retain, 1) * max(len(tip.Members), 1))
+	return max(tip.Oldest, min(tip.Oldest+retireAtOnce, tip.Number+1-keep+1))
 }
 
 // check says what makes m no possible manifest; it guards both ends of the encoding.

@@ -8,7 +8,7 @@ import (
 
 // Limits bound what a chain keeps.
 type Limits struct {
-	Retain int // manifests kept restorable, the tip included; at least 1. More costs store space.
+	Retain int // checkpoints of each member kept restorable, the tip included; at least 1. More costs store space.
 	// MaxPending is how many outboxes of a partition may wait for publication. At the bound
 	// the partition is sealed no more (an alarm); processing goes on. 0 = 1.
 	MaxPending int

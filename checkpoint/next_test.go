@@ -190,11 +190,28 @@ func TestManifestsDoNotShareWhatTheyAppendTo(t *testing.T) {
 }
 
 func TestOldestFollowsTheTipAndNeverFalls(t *testing.T) {
-	m := chainOf(t)
-	for range 5 {
-		next, _ := checkpoint.NextCheckpoint(m, nil, nil, checkpoint.Limits{Retain: 3}, by("x"))
-		if want := max(1, next.Number-2); next.Oldest != want {
+	m := chainOf(t) // of three members: each makes checkpoints of its own
+	for range 12 {
+		next, _ := checkpoint.NextCheckpoint(m, nil, nil, checkpoint.Limits{Retain: 2}, by("x"))
+		if want := max(1, next.Number-5); next.Oldest != want {
 			t.Fatalf("manifest %d: oldest %d, want %d", next.Number, next.Oldest, want)
+		}
+		m = next
+	}
+	was := m.Oldest
+	for i := range 10 { // moves retire nothing
+		moved, err := checkpoint.Assign(m, checkpoint.Limits{Retain: 2}, by("x"),
+			checkpoint.Start{Partition: 0, Owner: "b", Incarnation: checkpoint.Incarnation(100 + i)})
+		must(t, err)
+		m = moved
+	}
+	if m.Oldest != was {
+		t.Fatalf("assignments retired checkpoints %d to %d", was, m.Oldest-1)
+	}
+	for m.Number-m.Oldest > 5 { // and checkpoints bring the chain back to its bound, slowly
+		next, _ := checkpoint.NextCheckpoint(m, nil, nil, checkpoint.Limits{Retain: 2}, by("x"))
+		if d := next.Oldest - m.Oldest; d < 1 || d > 2 {
+			t.Fatalf("a checkpoint retired %d", d)
 		}
 		m = next
 	}

@@ -98,7 +98,8 @@ func TestARestoreTellsWhatItLeavesBehind(t *testing.T) {
 func TestRestoreRefuses(t *testing.T) {
 	m3 := grown(t, chainOf(t), sealOf(chainOf(t), 0, 0, 4))
 	m4 := grown(t, m3, sealOf(m3, 0, 0, 7))
-	m5 := grown(t, m4) // oldest 3
+	m5 := grown(t, m4)
+	m5.Oldest = 3
 	for want, old := range map[string]checkpoint.Manifest{
 		"oldest that is has number 3": chainOf(t),
 		"later than the tip":          grown(t, m5),

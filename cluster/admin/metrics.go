@@ -18,7 +18,7 @@ type collector struct {
 	stopped, missing, skipped   *prometheus.Desc
 	trips, unsealed, unsent     *prometheus.Desc
 	pause, age, number          *prometheus.Desc
-	ready                       *prometheus.Desc
+	ready, revoked              *prometheus.Desc
 }
 
 // NewCollector describes a node to Prometheus.
@@ -43,12 +43,13 @@ func NewCollector(n Node) prometheus.Collector {
 		age:       desc("checkpoint_age_seconds", "Time since the newest checkpoint."),
 		number:    desc("checkpoint_number", "Number of the newest manifest."),
 		ready:     desc("ready", "1 when the node does its work."),
+		revoked:   desc("revoked_runs_total", "Runs of partitions that other nodes took from this one before it gave them up; what they still tried to write was refused."),
 	}
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
-		c.pause, c.age, c.number, c.ready} {
+		c.pause, c.age, c.number, c.ready, c.revoked} {
 		ch <- d
 	}
 }
@@ -98,4 +99,5 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ready = 1
 	}
 	gauge(c.ready, ready)
+	counter(c.revoked, c.node.Cluster().Revoked)
 }

@@ -99,6 +99,7 @@ type ClusterStatus struct {
 	Alone      bool           `json:"sozinho"` // configured without a cluster
 	Joined     bool           `json:"entrou"`  // has met another node, or was told to begin
 	Manifest   int64          `json:"manifesto"`
+	Revoked    int64          `json:"tomadas"` // runs that others took from this node since it started, and that found out
 	Members    []MemberStatus `json:"membros"`
 	Partitions []Placement    `json:"particoes"`
 }

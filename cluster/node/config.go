@@ -100,7 +100,7 @@ type Checkpoint struct {
 	Interval time.Duration `yaml:"interval" env:"INTERVAL"`
 	// Deadline is how long a checkpoint waits for slow partitions before it goes without them.
 	Deadline time.Duration `yaml:"deadline" env:"DEADLINE"`
-	Retain   int           `yaml:"retain" env:"RETAIN"` // checkpoints kept restorable; more costs space
+	Retain   int           `yaml:"retain" env:"RETAIN"` // checkpoints of each node kept restorable; more costs space
 	// MaxPending is how many unpublished outboxes a partition may have before it stops sealing.
 	MaxPending int `yaml:"maxPending" env:"MAX_PENDING"`
 }

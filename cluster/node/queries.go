@@ -164,7 +164,7 @@ func (n *Node) Cluster() admin.ClusterStatus {
 	if tip == nil {
 		return st
 	}
-	st.Manifest = int64(tip.Number)
+	st.Manifest, st.Revoked = int64(tip.Number), n.revoked.Load()
 	owners := ownersOf(*tip)
 	roster := view.Roster(*tip)
 	target := cluster.Place(roster, owners)

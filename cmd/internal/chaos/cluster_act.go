@@ -110,9 +110,10 @@ func (c *clusterRun) kill(ctx context.Context, m *member, away time.Duration) er
 		pause(ctx, away)
 		return c.arrive(ctx, m)
 	}
-	if err := c.takenOver(ctx, m, flows, died); err != nil {
+	if err := c.takenOver(ctx, m, flows); err != nil {
 		return err
 	}
+	c.times.TakeOver = append(c.times.TakeOver, time.Since(died))
 	return c.arrive(ctx, m)
 }
 
@@ -141,7 +142,7 @@ func (c *clusterRun) flows(ctx context.Context, m *member) (flow, error) {
 }
 
 // takenOver waits until all flows are read further by other nodes.
-func (c *clusterRun) takenOver(ctx context.Context, lost *member, flows flow, died time.Time) error {
+func (c *clusterRun) takenOver(ctx context.Context, lost *member, flows flow) error {
 	err := until(ctx, time.Minute, func() bool {
 		for _, m := range c.fleet.living() {
 			partitions, err := ask[[]admin.PartitionStatus](ctx, c.fleet, m, "/partitions")
@@ -159,7 +160,6 @@ func (c *clusterRun) takenOver(ctx context.Context, lost *member, flows flow, di
 	if err != nil {
 		return fmt.Errorf("partitions of a lost node do not flow again: %v: %w", flows, err)
 	}
-	c.times.TakeOver = append(c.times.TakeOver, time.Since(died))
 	return nil
 }
 
@@ -175,12 +175,15 @@ func (c *clusterRun) without(ctx context.Context, m *member, kind Kind, d time.D
 	if err := lose(); err != nil {
 		return err
 	}
+	times := &c.times.Resign
 	if kind != CutKafka && kind != CutStore {
 		m.away = true
+		times = &c.times.TakeOver
 	}
 	const noticed = 4 * time.Second
 	if d > noticed {
-		err = c.takenOver(ctx, m, flows, began)
+		err = c.takenOver(ctx, m, flows)
+		*times = append(*times, time.Since(began))
 	}
 	pause(ctx, d-time.Since(began))
 	m.away = false

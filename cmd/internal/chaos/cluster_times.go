@@ -8,7 +8,8 @@ import (
 
 // Times are the pauses that a cluster had.
 type Times struct {
-	TakeOver []time.Duration // from a node's death until its last partition flows elsewhere
+	TakeOver []time.Duration // from a node's silence until its last partition flows elsewhere
+	Resign   []time.Duration // the same of a node that lost only Kafka or only the store
 	Move     []time.Duration // a planned move: from the old owner's last batch until the new one reads
 	Join     []time.Duration // from a process's start until the cluster is balanced
 	Rejoin   []time.Duration // from healing until the node is a member that runs what is its
@@ -17,6 +18,7 @@ type Times struct {
 // Add takes in the samples of another run.
 func (t *Times) Add(o Times) {
 	t.TakeOver = append(t.TakeOver, o.TakeOver...)
+	t.Resign = append(t.Resign, o.Resign...)
 	t.Move = append(t.Move, o.Move...)
 	t.Join = append(t.Join, o.Join...)
 	t.Rejoin = append(t.Rejoin, o.Rejoin...)

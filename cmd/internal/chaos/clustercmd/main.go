@@ -76,8 +76,12 @@ func run(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "%d processes started\n", total.Starts)
-	for name, samples := range map[string][]time.Duration{"planned move": times.Move, "join to balanced": times.Join, "rejoin after healing": times.Rejoin} {
-		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms\n", name, len(samples), chaos.Percentile(samples, 50).Milliseconds(), chaos.Percentile(samples, 99).Milliseconds())
+	for _, t := range []struct {
+		name    string
+		samples []time.Duration
+	}{{"silent node to taken over", times.TakeOver}, {"node without Kafka or store to taken over", times.Resign},
+		{"pause of a planned move", times.Move}, {"start to balanced", times.Join}, {"healed to balanced", times.Rejoin}} {
+		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms\n", t.name, len(t.samples), chaos.Percentile(t.samples, 50).Milliseconds(), chaos.Percentile(t.samples, 99).Milliseconds())
 	}
 	fmt.Printf("runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
 		chaos.Percentile(times.TakeOver, 50).Milliseconds(), chaos.Percentile(times.TakeOver, 99).Milliseconds())

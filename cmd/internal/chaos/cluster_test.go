@@ -1,0 +1,123 @@
+package chaos
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"taximeter/checkpoint"
+	"taximeter/schemas"
+)
+
+func TestClientsComeBackThroughTheirProxy(t *testing.T) {
+	for _, version := range []int16{5, 9, 12} {
+		m := kmsg.NewPtrMetadataResponse()
+		m.SetVersion(version)
+		b := kmsg.NewMetadataResponseBroker()
+		b.NodeID, b.Host, b.Port = 7, "broker", 9092
+		m.Brokers = append(m.Brokers, b)
+		head := make([]byte, 8)
+		if m.IsFlexible() {
+			head = append(head, 0)
+		}
+		answer := m.AppendTo(head)
+		binary.BigEndian.PutUint32(answer, uint32(len(answer)-4))
+
+		got := through("10.0.0.1", 4711)(int16(kmsg.Metadata), version, answer)
+		if n := binary.BigEndian.Uint32(got); int(n) != len(got)-4 {
+			t.Errorf("version %d: the frame says %d bytes and has %d", version, n, len(got)-4)
+		}
+		r := kmsg.NewPtrMetadataResponse()
+		r.SetVersion(version)
+		if err := r.ReadFrom(got[len(head):]); err != nil {
+			t.Fatal(err)
+		}
+		if b := r.Brokers[0]; b.NodeID != 7 || b.Host != "10.0.0.1" || b.Port != 4711 {
+			t.Errorf("version %d: broker %+v", version, b)
+		}
+	}
+}
+
+func TestTheDutyCheckerSees(t *testing.T) {
+	manifest := func(number checkpoint.Number, by checkpoint.NodeID, e checkpoint.Entry) checkpoint.Manifest {
+		return checkpoint.Manifest{Number: number, CreatedBy: by, Entries: []checkpoint.Entry{e}}
+	}
+	run := func(owner checkpoint.NodeID, epoch checkpoint.Epoch, made checkpoint.Number, first, next int) checkpoint.Entry {
+		e := checkpoint.Entry{Owner: owner, Epoch: epoch, Incarnation: checkpoint.Incarnation(epoch), Made: made}
+		for t := range e.First {
+			e.First[t], e.Next[t] = schemas.Offset(first), schemas.Offset(next)
+		}
+		return e
+	}
+	before := manifest(5, "a", run("a", 3, 5, 0, 10))
+	for name, c := range map[string]struct {
+		after checkpoint.Manifest
+		bad   bool
+	}{
+		"a checkpoint":                           {manifest(6, "a", run("a", 3, 6, 10, 20)), false},
+		"another partition's checkpoint":         {manifest(6, "b", run("a", 3, 5, 0, 10)), false},
+		"a planned move":                         {manifest(6, "a", run("b", 4, 6, 10, 20)), false},
+		"a take-over":                            {manifest(6, "b", run("b", 4, 5, 0, 10)), false},
+		"a seal of one who does not own it":      {manifest(6, "b", run("a", 3, 6, 10, 20)), true},
+		"a seal in its own taker's favour":       {manifest(6, "b", run("b", 4, 6, 10, 20)), true},
+		"a new owner without a new epoch":        {manifest(6, "b", run("b", 3, 5, 0, 10)), true},
+		"an epoch that goes back":                {manifest(6, "a", run("a", 2, 5, 0, 10)), true},
+		"a seal that does not begin at the cut":  {manifest(6, "a", run("a", 3, 6, 9, 20)), true},
+		"a seal that claims an earlier manifest": {manifest(6, "a", run("a", 3, 4, 10, 20)), true},
+	} {
+		var res Result
+		l := lineage{made: make(map[checkpoint.Number]checkpoint.NodeID), outboxes: make(map[checkpoint.Number]bool)}
+		l.follow(before, c.after, 0, &res)
+		if res.OK() == c.bad {
+			t.Errorf("%s: findings %q", name, res.Findings)
+		}
+	}
+}
+
+func TestTheDutyCheckerSeesAFencedSender(t *testing.T) {
+	l := lineage{outboxes: map[checkpoint.Number]bool{6: true, 8: true, 9: true}}
+	sent := map[checkpoint.Number]sender{8: {1, 5}}
+	var last sender
+	d := &duty{}
+	mark := func(made string, by sender) Result {
+		var res Result
+		d.marker(&kgo.Record{Value: []byte(`{"made":` + made + `}`)}, by, &l, sent, &last, &res)
+		return res
+	}
+	for i, c := range []struct {
+		made string
+		by   sender
+		bad  bool
+	}{
+		{"6", sender{1, 4}, false},
+		{"8", sender{1, 5}, false},
+		{"8", sender{1, 5}, true}, // again
+		{"9", sender{1, 4}, true}, // by the one before
+	} {
+		if res := mark(c.made, c.by); res.OK() == c.bad {
+			t.Errorf("marker %d: findings %q", i, res.Findings)
+		}
+	}
+}
+
+func TestPercentilesAreSamples(t *testing.T) {
+	samples := []time.Duration{4, 1, 3, 2}
+	if a, b, c := Percentile(samples, 50), Percentile(samples, 99), Percentile(nil, 50); a != 2 || b != 4 || c != 0 {
+		t.Errorf("p50 %d, p99 %d, of none %d", a, b, c)
+	}
+}
+
+func TestActsAreGivenInWords(t *testing.T) {
+	s, err := ClusterOf(1, 3, "kill:2,join")
+	if err != nil || len(s.Acts) != 3 || s.Acts[1].Kind != Kill || s.Acts[2].Kind != Join {
+		t.Errorf("%v, %v", s, err)
+	}
+	for _, words := range []string{"sleep", "kill:x"} {
+		if _, err := ClusterOf(1, 3, words); err == nil {
+			t.Errorf("%q was taken", words)
+		}
+	}
+}
