@@ -117,10 +117,10 @@ func TestNoChangeWithoutARecord(t *testing.T) {
 }
 
 func TestAuditRecordsAreNeverCollected(t *testing.T) {
-	_, chain, tip := found(t)
+	_, chain, _ := found(t)
 	_, err := chain.Operate(ctx, audit(), carry)
 	must(t, err)
-	tip, err = chain.Tip(ctx)
+	tip, err := chain.Tip(ctx)
 	must(t, err)
 	commit(t, chain, tip, 9)
 	_, err = chain.Collect(ctx)
