@@ -5,14 +5,49 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
+	"time"
+
+	"taximeter/cmd/internal/chaos/inject"
 )
 
 // TestCrashRuns is the harness in small, with processes that watch for data races. The
 // integration tests and `make chaos` do many.
 func TestCrashRuns(t *testing.T) {
-	campaign(t, Options{Binary: build(t, "-race")}, 1, 4)
+	binary := build(t, "-race")
+	t.Run("drawn", func(t *testing.T) {
+		t.Parallel()
+		campaign(t, Options{Binary: binary}, 1, 3)
+	})
+	for name, lives := range named {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one(t, Options{Binary: binary}, lives)
+		})
+	}
+}
+
+// named are the deaths that the protocol's rules speak of.
+var named = map[string][]Life{
+	"kill between manifest and publish": {at(inject.CommitAfter, 2), at(inject.Publish, 2), at(inject.CommitAfter, 2)},
+	"kill between publish and marker":   {at(inject.SentAfter, 1), at(inject.SentAfter, 3), at(inject.EndTxn, 2)},
+	"kill after the transaction":        {at(inject.EndTxnAfter, 1), at(inject.EndTxnAfter, 4)},
+	"ambiguous end of a transaction":    {{End: Killed, After: 900 * time.Millisecond, Deaf: 0.5}, {End: Killed, After: 900 * time.Millisecond, Deaf: 1}},
+	"two owners overlap":                {{End: Overtaken, After: 300 * time.Millisecond}, {End: Overtaken, After: 600 * time.Millisecond, SameData: true}},
+	"the broker restarts":               {{End: Rebooted, After: 300 * time.Millisecond}},
+	"killed in a replay":                {{Replay: true, End: Crashed, After: time.Second, Plan: inject.Plan{Crash: inject.OfferAfter, Nth: 1}}, {Replay: true, End: Crashed, After: time.Second, Plan: inject.Plan{Crash: inject.SentAfter, Nth: 1}}},
+}
+
+func at(point inject.Point, nth int) Life {
+	return Life{End: Crashed, After: 1500 * time.Millisecond, Plan: inject.Plan{Crash: point, Nth: nth}}
+}
+
+// one runs a scenario with the lives given.
+func one(t *testing.T, o Options, lives []Life) {
+	t.Helper()
+	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
+	s := Scenario{Seed: 77, Partitions: 3, Events: 3000, Checkpoint: 150 * time.Millisecond, Resident: 20, Lives: lives}
+	judge(t, o, s, Run(t.Context(), o, s))
 }
 
 // build makes a taximeter that can be made to fail.
@@ -20,7 +55,7 @@ func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "taximeter")
 	args := append([]string{"build", "-tags", "chaos", "-o", binary}, flags...)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(runtime.GOROOT(), "bin", "go"), append(args, "taximeter/cmd/taximeter")...)
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "taximeter/cmd/taximeter")...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
@@ -33,23 +68,27 @@ const atOnce = 4
 func campaign(t *testing.T, o Options, first uint64, n int) {
 	t.Helper()
 	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
-	total := Campaign(t.Context(), o, first, n, atOnce, func(s Scenario, r Result) {
-		if r.OK() {
-			return
-		}
-		t.Errorf("%s\nduplicated=%d missing=%d differing=%d", s, r.Duplicated, r.Missing, r.Differing)
-		for _, f := range r.Findings {
-			t.Log(f)
-		}
-		for _, name := range glob(t, filepath.Join(o.Dir, "seed-*", "process-*.log")) {
-			if text, err := os.ReadFile(name); err == nil {
-				t.Logf("%s:\n%s", filepath.Base(name), text[:min(len(text), 4000)])
-			}
-		}
-	})
+	total := Campaign(t.Context(), o, first, n, atOnce, func(s Scenario, r Result) { judge(t, o, s, r) })
 	t.Logf("%s; %d processes lived and died", total, total.Starts)
 	if total.Runs != n {
 		t.Errorf("%d of %d runs were made", total.Runs, n)
+	}
+}
+
+// judge fails the test with all that is known of a run that went wrong.
+func judge(t *testing.T, o Options, s Scenario, r Result) {
+	t.Helper()
+	if r.OK() {
+		return
+	}
+	t.Errorf("%s\nduplicated=%d missing=%d differing=%d", s, r.Duplicated, r.Missing, r.Differing)
+	for _, f := range r.Findings {
+		t.Log(f)
+	}
+	for _, name := range glob(t, filepath.Join(o.Dir, "seed-*", "process-*.log")) {
+		if text, err := os.ReadFile(name); err == nil {
+			t.Logf("%s:\n%s", filepath.Base(name), text[:min(len(text), 4000)])
+		}
 	}
 }
 

@@ -24,12 +24,12 @@ func newLAN() (*lan, error) {
 	if os.Geteuid() != 0 {
 		return &lan{}, nil
 	}
-	if _, err := exec.LookPath("ip"); err != nil {
+	if path, _ := exec.LookPath("ip"); path == "" {
 		return &lan{}, nil
 	}
 	subnet := os.Getpid() % 250
 	l := &lan{name: "tmx" + strconv.Itoa(subnet), subnet: subnet}
-	if err := l.ip("link add %s type bridge", l.name); err != nil {
+	if l.ip("link add %s type bridge", l.name) != nil {
 		return &lan{}, nil // a container without the capability
 	}
 	err := errors.Join(l.ip("addr add %s/24 dev %s", l.gateway(), l.name), l.ip("link set %s up", l.name))

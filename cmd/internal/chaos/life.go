@@ -29,8 +29,8 @@ func (r *run) live(ctx context.Context, l *Life, share int64) (err error) {
 	if err := r.feeding.send(ctx, before); err != nil {
 		return fmt.Errorf("send events: %w", err)
 	}
-	r.spoil(l.Network)
-	defer r.spoil(0)
+	r.spoil(l.Network, l.Deaf)
+	defer r.spoil(0, 0)
 	p, err := r.spawn(l.Replay, l.Plan, "state")
 	if err != nil {
 		return err
@@ -47,7 +47,11 @@ func (r *run) live(ctx context.Context, l *Life, share int64) (err error) {
 		sent <- r.feeding.send(ctx, share-before)
 	}()
 	err = r.endOf(ctx, l, p)
-	return errors.Join(err, <-sent)
+	if err = errors.Join(err, <-sent); err == nil && l.Rest > 0 {
+		err = p.kill()
+		pause(ctx, l.Rest)
+	}
+	return err
 }
 
 // bury makes sure that the process is gone, and keeps what it said.
@@ -102,7 +106,7 @@ func (r *run) stop(ctx context.Context, l *Life, p *process) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if l.Network == 0 && l.Plan.StoreFaults == 0 && l.Dark == 0 {
+	if l.Network+l.Deaf+l.Plan.StoreFaults == 0 && l.Dark == 0 {
 		if err := p.end(ctx, endPatience); err != nil {
 			return p.explain(err)
 		}

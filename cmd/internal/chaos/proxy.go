@@ -27,6 +27,7 @@ type wire struct {
 	mu     sync.Mutex // guards all below
 	target string     // address of the broker
 	rate   float64
+	deaf   float64 // share of transaction ends that are unheard
 	rng    *rand.Rand
 	dark   bool
 	conns  map[net.Conn]bool
@@ -54,11 +55,12 @@ func (w *wire) aim(target string) {
 	w.target = target
 }
 
-// spoil sets the share of requests that go wrong.
-func (w *wire) spoil(rate float64) {
+// spoil sets the share of requests that go wrong, and of the ends of transactions whose
+// answer alone gets lost.
+func (w *wire) spoil(rate, deaf float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rate = rate
+	w.rate, w.deaf = rate, deaf
 }
 
 // darken cuts all connections and refuses new ones until told otherwise.
@@ -192,6 +194,9 @@ const (
 func (w *wire) draw(key int16) (f fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if kmsg.Key(key) == kmsg.EndTxn && w.deaf > 0 && w.rng.Float64() < w.deaf {
+		return fate{unheard: true}
+	}
 	if w.rate == 0 {
 		return f
 	}

@@ -97,7 +97,7 @@ func TestTheProxyPassesRequestsOn(t *testing.T) {
 // an unheard answer has reached the broker.
 func TestTheProxySpoilsRequests(t *testing.T) {
 	w, served := openWire(t)
-	w.spoil(1)
+	w.spoil(1, 0)
 	var cut, unheard, slow int
 	for range 60 {
 		c := dialWire(t, w)

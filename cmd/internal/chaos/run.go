@@ -238,9 +238,9 @@ const (
 )
 
 // spoil sets how much goes wrong on the way to broker and store.
-func (r *run) spoil(rate float64) {
-	r.wire.spoil(rate)
+func (r *run) spoil(network, deaf float64) {
+	r.wire.spoil(network, deaf)
 	if r.objects != nil {
-		r.objects.spoil(rate)
+		r.objects.spoil(network)
 	}
 }

@@ -27,6 +27,10 @@ type Life struct {
 	End     End
 	After   time.Duration // of the end, where the plan's crash does not come first
 	Dark    time.Duration // for so long, from After/2 on, the broker answers nobody
+	// Deaf is the share of transaction ends whose answer nobody hears.
+	Deaf float64
+	// Rest is how long nothing runs after the life.
+	Rest time.Duration
 	// SameData lets a second owner use the first one's folder of local state.
 	SameData bool
 }
@@ -86,6 +90,9 @@ func drawLife(rng *rand.Rand, replay bool) Life {
 		l.Plan.StoreFaults, l.Plan.Seed = []float64{0.01, 0.05}[rng.IntN(2)], rng.Uint64()
 	}
 	if rng.IntN(6) == 0 {
+		l.Deaf = 0.3
+	}
+	if rng.IntN(6) == 0 {
 		l.Dark = time.Duration(200+rng.IntN(800)) * time.Millisecond
 	}
 	return l
@@ -111,6 +118,12 @@ func (l *Life) String() string {
 	}
 	if l.Network > 0 {
 		text += fmt.Sprintf(", network=%g", l.Network)
+	}
+	if l.Deaf > 0 {
+		text += fmt.Sprintf(", deaf to %g of the ends of transactions", l.Deaf)
+	}
+	if l.Rest > 0 {
+		text += fmt.Sprintf(", then nothing for %s", l.Rest)
 	}
 	if l.Dark > 0 {
 		text += fmt.Sprintf(", dark for %s", l.Dark)

@@ -83,7 +83,7 @@ func run(ctx context.Context) error {
 		{"pause of a planned move", times.Move}, {"start to balanced", times.Join}, {"healed to balanced", times.Rejoin}} {
 		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms\n", t.name, len(t.samples), chaos.Percentile(t.samples, 50).Milliseconds(), chaos.Percentile(t.samples, 99).Milliseconds())
 	}
-	fmt.Printf("runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
+	fmt.Fprintf(os.Stdout, "runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
 		chaos.Percentile(times.TakeOver, 50).Milliseconds(), chaos.Percentile(times.TakeOver, 99).Milliseconds())
 	if failed > 0 || done < *runs {
 		return fmt.Errorf("%d of %d runs failed", failed+*runs-done, *runs)

@@ -67,7 +67,7 @@ func run(ctx context.Context) (err error) {
 		}
 	})
 	fmt.Fprintf(os.Stderr, "%d processes lived and died\n", total.Starts)
-	fmt.Println(total)
+	fmt.Fprintln(os.Stdout, total)
 	switch {
 	case total.Failed > 0:
 		return fmt.Errorf("%d of %d runs failed", total.Failed, total.Runs)

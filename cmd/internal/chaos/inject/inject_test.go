@@ -3,6 +3,7 @@ package inject
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -42,7 +43,7 @@ func TestAProcessDiesAtItsPoint(t *testing.T) {
 			if _, err := st.PutIfAbsent(t.Context(), key(n+1), strings.NewReader("x")); err != nil {
 				t.Fatal(err)
 			}
-			os.Stdout.WriteString("alive after " + key(n+1) + "\n")
+			fmt.Fprintln(os.Stdout, "alive after "+key(n+1))
 		}
 		return
 	}
