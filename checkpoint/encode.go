@@ -58,7 +58,7 @@ type envelope struct {
 
 func (e envelope) sum() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %s\n", e.Format, e.Kind)
+	h.Write(fmt.Appendf(nil, "%d %s\n", e.Format, e.Kind))
 	h.Write(e.Body)
 	return hex.EncodeToString(h.Sum(nil))
 }

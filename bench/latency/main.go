@@ -77,8 +77,7 @@ func run(ctx context.Context) error {
 	if b.dir, err = os.MkdirTemp("", "taximeter-latency-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.dir)
-	return b.run(ctx)
+	return errors.Join(b.run(ctx), os.RemoveAll(b.dir))
 }
 
 func (b *bench) run(ctx context.Context) (err error) {

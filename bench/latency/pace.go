@@ -79,9 +79,11 @@ func (p *pacer) backlog(ctx context.Context) error {
 // run sends until ctx ends.
 func (p *pacer) run(ctx context.Context) error {
 	for {
-		if err := p.backlog(ctx); ctx.Err() != nil {
-			return nil
-		} else if err != nil {
+		err := p.backlog(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // it failed because the run is over
+		case err != nil:
 			return err
 		}
 		timer := time.NewTimer(time.Until(p.line.AppendedAt.Time()))

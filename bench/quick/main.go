@@ -87,8 +87,7 @@ func run(ctx context.Context) error {
 	if b.dir, err = os.MkdirTemp("", "taximeter-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.dir)
-	return b.run(ctx)
+	return errors.Join(b.run(ctx), os.RemoveAll(b.dir))
 }
 
 // run prepares, measures (a bare consumer before and after the processor, so that what

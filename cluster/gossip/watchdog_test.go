@@ -17,9 +17,9 @@ const stopped = "TAXIMETER_TEST_WATCHED"
 
 func TestAStoppedProcessNoticesWhenItWakes(t *testing.T) {
 	if os.Getenv(stopped) != "" {
-		fmt.Println("ready")
+		fmt.Fprintln(os.Stdout, "ready")
 		watch(t.Context(), 200*time.Millisecond, func(late time.Duration) {
-			fmt.Println("late", late >= 200*time.Millisecond)
+			fmt.Fprintln(os.Stdout, "late", late >= 200*time.Millisecond)
 		})
 		return
 	}

@@ -91,7 +91,7 @@ func (v *verifier) fault(p schemas.Partition, key, format string, args ...any) {
 }
 
 // entry returns an error only where verifying itself cannot go on.
-func (v *verifier) entry(ctx context.Context, p schemas.Partition, e checkpoint.Entry) error {
+func (v *verifier) entry(ctx context.Context, p schemas.Partition, e checkpoint.Entry) (err error) {
 	for _, o := range e.Pending {
 		box, err := readOutbox(ctx, v.store, o)
 		if err != nil && ctx.Err() == nil {
@@ -113,7 +113,7 @@ func (v *verifier) entry(ctx context.Context, p schemas.Partition, e checkpoint.
 		return ctx.Err() // nothing was ever consumed
 	}
 	dir := filepath.Join(v.scratch, strconv.Itoa(int(p)))
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	before := v.store.add(0)
 	state, err := pebblestore.Restore(ctx, v.store, e.Files, dir, v.shared)
 	if err != nil {
