@@ -26,9 +26,7 @@ func (r *Result) find(count *int, format string, args ...any) {
 
 // check compares what came out with what had to.
 func check(m *material, got *published.Results, partitions []admin.PartitionStatus, ends kadm.ListedOffsets, res *Result) {
-	checkBills(m, got, res)
-	checkWindows(m, got, res)
-	checkAlerts(m, got, res)
+	compareAll(&m.expected, got, res)
 	checkLetters(m, got, res)
 	for i := range partitions {
 		checkVerdicts(m, &partitions[i], ends, res)
@@ -38,7 +36,20 @@ func check(m *material, got *published.Results, partitions []admin.PartitionStat
 	}
 }
 
-func checkBills(m *material, got *published.Results, res *Result) {
+// Compare tells how published bills, windows and alerts differ from those that simulate
+// gives for the same events: in their final versions, and in that each came once.
+func Compare(wanted, got *published.Results) (res Result) {
+	compareAll(wanted, got, &res)
+	return res
+}
+
+func compareAll(wanted, got *published.Results, res *Result) {
+	checkBills(wanted, got, res)
+	checkWindows(wanted, got, res)
+	checkAlerts(wanted, got, res)
+}
+
+func checkBills(wanted, got *published.Results, res *Result) {
 	seen := make(map[string]bool)
 	for i := range got.Bills {
 		b := &got.Bills[i]
@@ -48,7 +59,7 @@ func checkBills(m *material, got *published.Results, res *Result) {
 			seen[id] = true
 		}
 	}
-	finals, wanted := got.FinalBills(), m.expected.FinalBills()
+	finals := got.FinalBills()
 	for id := range finals {
 		for v := 1; v < finals[id].Version; v++ {
 			if !seen[fmt.Sprintf("%s version %d", id, v)] {
@@ -56,13 +67,13 @@ func checkBills(m *material, got *published.Results, res *Result) {
 			}
 		}
 	}
-	compare(res, "bill", finals, wanted, func(b schemas.Bill) any {
+	compare(res, "bill", finals, wanted.FinalBills(), func(b schemas.Bill) any {
 		b.Version, b.EventID, b.Rectification, b.Difference = 0, "", false, 0 // the history's
 		return b
 	}, func(b schemas.Bill) bool { return b.Motive == schemas.MotiveVoided })
 }
 
-func checkWindows(m *material, got *published.Results, res *Result) {
+func checkWindows(wanted, got *published.Results, res *Result) {
 	seen := make(map[string]bool)
 	for i := range got.Windows {
 		w := &got.Windows[i]
@@ -72,7 +83,7 @@ func checkWindows(m *material, got *published.Results, res *Result) {
 			seen[id] = true
 		}
 	}
-	compare(res, "window", got.FinalWindows(), m.expected.FinalWindows(), func(w schemas.Window) any {
+	compare(res, "window", got.FinalWindows(), wanted.FinalWindows(), func(w schemas.Window) any {
 		w.Version, w.Verdict = 0, 0
 		return w
 	}, func(w schemas.Window) bool { return w.Points+w.Rejected == 0 })
@@ -97,7 +108,7 @@ func compare[K comparable, V any](res *Result, what string, got, wanted map[K]V,
 	}
 }
 
-func checkAlerts(m *material, got *published.Results, res *Result) {
+func checkAlerts(wanted, got *published.Results, res *Result) {
 	count := make(map[string]int)
 	for i := range got.Alerts {
 		count[got.Alerts[i].AlertID]++
@@ -108,8 +119,8 @@ func checkAlerts(m *material, got *published.Results, res *Result) {
 			count[a.AlertID] = 1
 		}
 	}
-	for i := range m.expected.Alerts {
-		a := &m.expected.Alerts[i]
+	for i := range wanted.Alerts {
+		a := &wanted.Alerts[i]
 		if count[a.AlertID] == 0 {
 			res.find(&res.Missing, "alert %s is missing: rule %s, trip %s, onset %s at %s", a.AlertID, a.RuleID, a.TripID, a.OnsetID, a.OnsetAt)
 		}
