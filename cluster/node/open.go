@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -28,7 +29,25 @@ import (
 	"taximeter/schemas/registry"
 )
 
+// writable proves that the folder for local state can be made and written.
+func writable(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(dir, ".write-check-"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the data folder cannot be written: %w: choose another with data", err)
+	}
+	return nil
+}
+
 func (n *Node) openStore(ctx context.Context) (err error) {
+	if err := writable(n.cfg.Data); err != nil {
+		return err
+	}
 	if n.store, err = n.cfg.Store.Open(); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func newLAN() (*lan, error) {
 	}
 	subnet := os.Getpid() % 250
 	l := &lan{name: "tmx" + strconv.Itoa(subnet), subnet: subnet}
-	if l.ip("link add %s type bridge", l.name) != nil {
+	if allowed := l.ip("link add %s type bridge", l.name) == nil; !allowed {
 		return &lan{}, nil // a container without the capability
 	}
 	err := errors.Join(l.ip("addr add %s/24 dev %s", l.gateway(), l.name), l.ip("link set %s up", l.name))
