@@ -62,6 +62,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
 	for _, p := range c.node.Partitions() {
+		if p.State == Elsewhere {
+			continue // its owner tells
+		}
 		id := strconv.Itoa(int(p.Partition))
 		for v, n := range p.Verdicts {
 			counter(c.records, n, id, v)

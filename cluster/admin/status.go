@@ -38,12 +38,15 @@ type TripAnswer struct {
 	NextOffsets [schemas.NumInputs]schemas.Offset `json:"proximosOffsets"` // of telemetria, eventos, pagamentos
 }
 
+// Elsewhere is the state of a partition that another node runs.
+const Elsewhere = "elsewhere"
+
 // PartitionStatus is one element of GET /partitions.
 type PartitionStatus struct {
 	Partition   schemas.Partition                 `json:"particao"`
 	Owner       string                            `json:"dono"`
 	Epoch       int64                             `json:"epoca"`
-	State       string                            `json:"estado"` // starting, running, failed, stopped
+	State       string                            `json:"estado"` // starting, running, failed, stopped; elsewhere = another node's, as of its newest checkpoint
 	Error       string                            `json:"erro,omitempty"`
 	Watermark   schemas.Millis                    `json:"watermark"`
 	FirstOffset [schemas.NumInputs]schemas.Offset `json:"primeirosOffsets"`

@@ -130,7 +130,7 @@ func (n *Node) openChain(ctx context.Context) error {
 	}
 	for i, id := range ids {
 		if tip.TopicIDs[i] != id {
-			return fmt.Errorf("topic %s was deleted and created again since checkpoint %d: its offsets mean other records now; begin a new namespace",
+			return fmt.Errorf("topic %s was deleted and created again since checkpoint %d: its offsets mean other records now; see taximeter partition set-offset --partition all",
 				schemas.Topic(i), tip.Number)
 		}
 	}

@@ -55,9 +55,17 @@ func query[T any](ctx context.Context, n *Node, id schemas.TripID, m any) (answe
 // Partitions tells where every partition stands.
 func (n *Node) Partitions() []admin.PartitionStatus {
 	all := make([]admin.PartitionStatus, n.partitions)
+	tip := n.tip.Load()
 	for p := range all {
 		all[p] = admin.PartitionStatus{Partition: schemas.Partition(p), Owner: n.cfg.NodeID, State: "starting", Watermark: schemas.NoTime,
 			EndOffset: [schemas.NumInputs]schemas.Offset{-1, -1, -1}}
+		if tip == nil {
+			continue
+		}
+		if e, ok := tip.Entry(schemas.Partition(p)); ok && e.Owner != n.id() {
+			all[p].Owner, all[p].Epoch, all[p].State = string(e.Owner), int64(e.Epoch), admin.Elsewhere
+			all[p].Watermark, all[p].NextOffset = e.Watermark, e.Next // as of its newest checkpoint
+		}
 	}
 	for _, t := range n.runs() {
 		all[t.partition] = t.status(all[t.partition])
