@@ -134,6 +134,14 @@ func (n *Node) openChain(ctx context.Context) error {
 				schemas.Topic(i), tip.Number)
 		}
 	}
+	if n.o.Mode == Live {
+		for p, e := range tip.Entries {
+			if e.Watermark == schemas.EndOfTime {
+				return fmt.Errorf("a replay of namespace %q has ended event time in partition %d: whatever comes now would be too late; "+
+					"run live under another namespace (in dev: with another data folder), or replay again", n.ns, p)
+			}
+		}
+	}
 	if n.cfg.Cluster.Listen == "" {
 		for _, m := range tip.Members {
 			if m != n.id() {

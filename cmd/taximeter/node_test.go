@@ -155,6 +155,15 @@ func TestNodeRefusesWhatItCannotWorkWith(t *testing.T) {
 			t.Errorf("the chain was %v and is %v", before, after)
 		}
 	})
+	t.Run("live after a replay has ended time", func(t *testing.T) {
+		surroundings(t, nil)
+		if code, _, said := runNodeCommand(t, "--replay", "--append-times", "records"); code != exitOK {
+			t.Fatal(said)
+		}
+		if code, _, said := runNodeCommand(t, "--append-times", "records"); code != exitError || !strings.Contains(said, "has ended event time") {
+			t.Errorf("exit %d: %s", code, said)
+		}
+	})
 	t.Run("an unknown key in the configuration", func(t *testing.T) {
 		surroundings(t, nil)
 		path := filepath.Join(t.TempDir(), "taximeter.yaml")
