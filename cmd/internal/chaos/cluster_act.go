@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taximeter/cluster/admin"
+	"taximeter/cmd/internal/chaos/inject"
 	"taximeter/schemas"
 )
 
@@ -22,6 +23,8 @@ func (c *clusterRun) act(ctx context.Context, a Act) error {
 		return c.leave(ctx, m, a.For)
 	case Kill:
 		return c.kill(ctx, m, a.For)
+	case Zombie:
+		return c.zombie(ctx, m, a.Plan)
 	case Rolling:
 		for _, m := range f.nodes[:c.cs.Nodes] {
 			if err := c.leave(ctx, m, 0); err != nil {
@@ -71,7 +74,7 @@ func (c *clusterRun) join(ctx context.Context) error {
 // arrive starts a node and waits until it has its share.
 func (c *clusterRun) arrive(ctx context.Context, m *member) error {
 	began := time.Now()
-	if err := c.fleet.start(m, false, false); err != nil {
+	if err := c.fleet.start(m, life{}); err != nil {
 		return err
 	}
 	if err := c.fleet.whole(ctx); err != nil {
@@ -117,13 +120,54 @@ func (c *clusterRun) kill(ctx context.Context, m *member, away time.Duration) er
 	return c.arrive(ctx, m)
 }
 
+// zombie starts a node anew that will stop in the middle of a write, lets the others take
+// over, and wakes it.
+func (c *clusterRun) zombie(ctx context.Context, m *member, plan inject.Plan) error {
+	const patience = 15 * time.Second
+	if err := c.fleet.stop(ctx, m); err != nil {
+		return err
+	}
+	if err := c.fleet.start(m, life{plan: plan}); err != nil {
+		return err
+	}
+	if until(ctx, patience, m.process.frozen) != nil { // it did not come to that point so often
+		return c.kill(ctx, m, patience)
+	}
+	began := time.Now()
+	m.away = true
+	flows, err := c.flows(ctx, m)
+	if err == nil {
+		err = c.takenOver(ctx, m, flows)
+	}
+	c.times.TakeOver = append(c.times.TakeOver, time.Since(began))
+	m.away = false
+	if err := errors.Join(err, m.process.signal(syscall.SIGCONT)); err != nil {
+		return err
+	}
+	healed := time.Now()
+	if err := c.fleet.whole(ctx); err != nil {
+		return err
+	}
+	c.times.Rejoin = append(c.times.Rejoin, time.Since(healed))
+	return nil
+}
+
 // flow is a partition that another must take over: it flows again when more is read of it
 // than there was.
 type flow map[schemas.Partition]schemas.Offset
 
 // flows are those of a node that is about to be lost.
 func (c *clusterRun) flows(ctx context.Context, m *member) (flow, error) {
-	cluster, err := ask[admin.ClusterStatus](ctx, c.fleet, m, "/cluster")
+	for _, other := range c.fleet.living() { // m may be lost already
+		if other != m {
+			return c.flowsBy(ctx, other, m)
+		}
+	}
+	return c.flowsBy(ctx, m, m)
+}
+
+func (c *clusterRun) flowsBy(ctx context.Context, witness, m *member) (flow, error) {
+	cluster, err := ask[admin.ClusterStatus](ctx, c.fleet, witness, "/cluster")
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +264,7 @@ func (c *clusterRun) reboot(ctx context.Context, later time.Duration) error {
 			return err
 		}
 		if i > 0 || later == 0 {
-			if err := f.start(m, false, false); err != nil {
+			if err := f.start(m, life{}); err != nil {
 				return err
 			}
 		}
@@ -229,7 +273,7 @@ func (c *clusterRun) reboot(ctx context.Context, later time.Duration) error {
 		if err := f.whole(ctx); err != nil {
 			return err
 		}
-		if err := f.start(all[0], false, false); err != nil {
+		if err := f.start(all[0], life{}); err != nil {
 			return err
 		}
 	}

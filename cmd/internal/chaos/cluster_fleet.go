@@ -79,11 +79,17 @@ func (f *fleet) add(seed uint64) (*member, error) {
 	return m, nil
 }
 
+// life is how a process begins.
+type life struct {
+	replay, bootstrap bool
+	plan              inject.Plan
+}
+
 // start begins a life of a node and does not wait for it.
-func (f *fleet) start(m *member, replay, bootstrap bool) error {
+func (f *fleet) start(m *member, l life) error {
 	f.starts++
 	args := []string{"node", "--json", "--verbose", "--append-times", "records"}
-	if replay {
+	if l.replay {
 		args = append(args, "--replay")
 	}
 	var seeds []string
@@ -100,11 +106,12 @@ func (f *fleet) start(m *member, replay, bootstrap bool) error {
 		"CLUSTER_LISTEN":    m.gossip,
 		"CLUSTER_REMOTE":    m.remote,
 		"CLUSTER_SEEDS":     strings.Join(seeds, ","),
-		"CLUSTER_BOOTSTRAP": strconv.FormatBool(bootstrap),
+		"CLUSTER_BOOTSTRAP": strconv.FormatBool(l.bootstrap),
 	})
 	m.process = &process{cmd: f.lan.command(m.index, f.o.Binary, args...), number: f.starts, up: make(chan struct{}), over: make(chan struct{}),
 		hear: func(line string) { f.hear(m.id, line) }}
-	return m.process.start(replay, inject.Plan{Dark: m.dark}, env)
+	l.plan.Dark = m.dark
+	return m.process.start(l.replay, l.plan, env)
 }
 
 // bury makes sure that the node's process is gone, and keeps what it said.
@@ -226,6 +233,13 @@ func (f *fleet) fault(ctx context.Context) string {
 		return fmt.Sprintf("the fullest node owns %d partitions, the emptiest %d", most, least)
 	}
 	return ""
+}
+
+// frozen reports whether the process stands still.
+func (p *process) frozen() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && strings.HasPrefix(state, "T")
 }
 
 const pollEvery = 20 * time.Millisecond

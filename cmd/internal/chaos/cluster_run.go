@@ -52,12 +52,6 @@ func RunCluster(ctx context.Context, o Options, s ClusterScenario) (res ClusterR
 	return res
 }
 
-// events are so many that something comes while each act is under way.
-func (s ClusterScenario) events() int64 {
-	const secondsPerAct = 30
-	return int64(s.Rate * secondsPerAct * max(1, len(s.Acts)))
-}
-
 func (c *clusterRun) shut() error {
 	var err error
 	if c.fleet != nil {
@@ -134,7 +128,7 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 		}
 	}
 	for i, m := range c.fleet.nodes {
-		if err := c.fleet.start(m, false, i == 0); err != nil {
+		if err := c.fleet.start(m, life{bootstrap: i == 0}); err != nil {
 			return err
 		}
 	}
@@ -188,7 +182,7 @@ func (c *clusterRun) finish(ctx context.Context) error {
 	}
 	last := c.fleet.nodes[:c.cs.Nodes]
 	for i, m := range last {
-		if err := c.fleet.start(m, true, i == 0); err != nil {
+		if err := c.fleet.start(m, life{replay: true, bootstrap: i == 0}); err != nil {
 			return err
 		}
 	}

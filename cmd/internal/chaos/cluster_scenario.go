@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"taximeter/cmd/internal/chaos/inject"
 )
 
 // Kind is one thing that happens to a cluster.
@@ -17,6 +19,7 @@ const (
 	Leave    Kind = "leave"     // SIGTERM, and back later
 	Kill     Kind = "kill"      // kill -9, and back later
 	Freeze   Kind = "freeze"    // SIGSTOP until taken over, then SIGCONT: a zombie wakes up
+	Zombie   Kind = "zombie"    // frozen in the middle of a write, taken over, and woken
 	CutOff   Kind = "cut-off"   // from the others, Kafka and the store; without namespaces frozen
 	CutKafka Kind = "cut-kafka" // from Kafka only
 	CutStore Kind = "cut-store" // from the store only
@@ -28,7 +31,7 @@ const (
 
 // Kinds are all of them.
 func Kinds() []Kind {
-	return []Kind{Join, Leave, Kill, Freeze, CutOff, CutKafka, CutStore, Flap, Rolling, Reboot, SeedDead}
+	return []Kind{Join, Leave, Kill, Freeze, Zombie, CutOff, CutKafka, CutStore, Flap, Rolling, Reboot, SeedDead}
 }
 
 // Act is a thing that happens to one node, or to all.
@@ -36,12 +39,19 @@ type Act struct {
 	Kind Kind
 	Node int           // from 0
 	For  time.Duration // until it is undone
+	Plan inject.Plan   // of a zombie
 }
+
+// deadly are the points at which to be frozen is worst: something durable is under way.
+var deadly = []inject.Point{inject.Commit, inject.Offer, inject.Publish, inject.Fenced, inject.Sent, inject.SentAfter, inject.EndTxn, inject.ReadBack}
 
 func (a Act) String() string {
 	switch a.Kind {
 	case Rolling, Reboot, SeedDead, Join:
 		return string(a.Kind)
+	}
+	if a.Kind == Zombie {
+		return fmt.Sprintf("zombie of node-%d, %s", a.Node+1, a.Plan)
 	}
 	return fmt.Sprintf("%s of node-%d for %s", a.Kind, a.Node+1, a.For)
 }
@@ -56,13 +66,29 @@ type ClusterScenario struct {
 	Acts       []Act
 }
 
+// events are so many that some come while each act is under way.
+func (s ClusterScenario) events() int64 {
+	seconds := 0
+	for _, a := range s.Acts {
+		switch a.Kind {
+		case CutKafka, CutStore:
+			seconds += 40
+		case Freeze, Zombie, CutOff, Flap:
+			seconds += 30
+		default:
+			seconds += 15
+		}
+	}
+	return int64(s.Rate * seconds)
+}
+
 // actsPerRun keeps a run within half a minute or so.
 const actsPerRun = 2
 
 // DrawCluster makes the scenario of a seed. kinds are those to draw from.
 func DrawCluster(seed uint64, nodes int, kinds []Kind) ClusterScenario {
 	rng := rand.New(rand.NewPCG(seed, 0x636c7573))
-	s := ClusterScenario{Seed: seed, Nodes: nodes, Partitions: 12, Rate: 400, Checkpoint: time.Duration(300+rng.IntN(700)) * time.Millisecond}
+	s := ClusterScenario{Seed: seed, Nodes: nodes, Partitions: 12, Rate: 1000, Checkpoint: time.Duration(300+rng.IntN(700)) * time.Millisecond}
 	for len(s.Acts) < actsPerRun {
 		s.Acts = append(s.Acts, draw(rng, kinds[rng.IntN(len(kinds))], nodes))
 	}
@@ -101,6 +127,8 @@ func draw(rng *rand.Rand, kind Kind, nodes int) Act {
 		a.For = ms(0, 3000)
 	case Freeze, CutOff:
 		a.For = ms(5000, 9000)
+	case Zombie:
+		a.Plan = inject.Plan{Crash: deadly[rng.IntN(len(deadly))], Nth: 2 + rng.IntN(8), Freeze: true}
 	case CutKafka, CutStore:
 		a.For = ms(13000, 15000) // a node resigns after ten seconds
 	case Flap:

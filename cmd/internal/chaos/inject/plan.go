@@ -48,6 +48,8 @@ func Points() []Point {
 type Plan struct {
 	Crash Point // "" = none
 	Nth   int   // at which passing of the point, from 1
+	// Freeze stops the process there (SIGSTOP) until somebody wakes it, instead of ending it.
+	Freeze bool
 	// StoreFaults is the share of the store's calls that fail, half of them with their
 	// effect, and half of the others are slow.
 	StoreFaults float64
@@ -84,7 +86,8 @@ func Parse(text string) (p Plan, err error) {
 	for _, part := range strings.Fields(text) {
 		name, value, _ := strings.Cut(part, "=")
 		switch name {
-		case "crash":
+		case "crash", "freeze":
+			p.Freeze = name == "freeze"
 			point, nth, _ := strings.Cut(value, ":")
 			p.Crash = Point(point)
 			if p.Nth, err = strconv.Atoi(nth); err == nil && (p.Nth < 1 || !slices.Contains(Points(), p.Crash)) {
@@ -109,7 +112,11 @@ func Parse(text string) (p Plan, err error) {
 func (p Plan) String() string {
 	var parts []string
 	if p.Crash != "" {
-		parts = append(parts, fmt.Sprintf("crash=%s:%d", p.Crash, p.Nth))
+		what := "crash"
+		if p.Freeze {
+			what = "freeze"
+		}
+		parts = append(parts, fmt.Sprintf("%s=%s:%d", what, p.Crash, p.Nth))
 	}
 	if p.StoreFaults > 0 {
 		parts = append(parts, fmt.Sprintf("store=%g", p.StoreFaults), fmt.Sprintf("seed=%d", p.Seed))
@@ -120,7 +127,8 @@ func (p Plan) String() string {
 	return strings.Join(parts, " ")
 }
 
-// pass notes that the process is at a point, and does not return if it is to die there.
+// pass notes that the process is at a point, and does not return if it is to die there, or
+// returns when it was frozen there and woken.
 func (a *Armed) pass(at Point) {
 	if a.plan.Crash != at {
 		return
@@ -130,8 +138,15 @@ func (a *Armed) pass(at Point) {
 	if a.passed++; a.passed != a.plan.Nth {
 		return
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+	end := syscall.SIGKILL
+	if a.plan.Freeze {
+		end = syscall.SIGSTOP
+	}
+	if err := syscall.Kill(os.Getpid(), end); err != nil {
 		panic(fmt.Sprintf("could not die at %s: %v", at, err))
+	}
+	if a.plan.Freeze {
+		return
 	}
 	select {} // the lock stays held: nothing more gets past the point
 }
