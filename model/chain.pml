@@ -7,9 +7,12 @@
  * Nodes crash and come back without memory. Transactions to Kafka are fenced, and their
  * answers may be lost.
  *
- * With RESTORES > 0 the partition may also be taken back to an earlier entry. What an item
- * of an outbox says depends on the interleaving: of the n-th record of a topic, how many of
- * the other topic came before it.
+ * With RESTORES > 0 the partition may also be taken back to an earlier entry, also to one
+ * that another restore has left behind. Each record makes one result, and what it says
+ * depends on the interleaving: of the n-th record of a topic, how many of the other topic
+ * came before it. The line that a restore leaves behind becomes public to its end; the next
+ * run reads that first, keeps back what it computes again until it has come to where the
+ * line stood, and then sends what differs.
  *
  * How it is made small, without leaving anything out:
  * - A put in flight is no state. All puts that can still land are for the number after the
@@ -49,16 +52,18 @@ typedef Entry {
 	byte made; byte epoch; byte owner;
 	byte size; byte bits;     /* hist at the cut */
 	byte pend;                /* bit m: the outbox of manifest m waits */
-	byte undone               /* bit m: a restore has undone manifest m */
+	byte left;                /* bit m: a restore left the line of manifest m behind */
+	byte goal                 /* and that line stood at this length of hist */
 }
-typedef Outbox { byte from; byte size; byte bits }
-typedef Seal { byte epoch; byte base; byte from; byte size; byte bits; byte age /* restores before its run */ }
+typedef Outbox { byte from; byte size; byte bits; short items }
+typedef Seal { byte epoch; byte base; byte from; byte size; byte bits; short items; bit there; byte age /* restores before its run */ }
 typedef Node {
 	byte offer;               /* epoch of the start that meant this life */
 	byte epoch; byte base;    /* epoch 0 = runs nothing */
 	byte from;                /* its outbox begins at this length of hist */
 	byte size; byte bits; byte cut;
-	byte stage; byte pend; byte mark; byte age
+	byte stage; byte pend; byte mark; byte age;
+	byte left; byte goal; bit read; byte upTo  /* what of the line left behind it has read: outboxes up to this */
 }
 Entry chain[MAX + 1];
 byte tip;
@@ -71,7 +76,7 @@ Node node[NODES];
 byte holder = NOBODY;         /* whose client fenced all others last */
 byte marker;
 byte pubLen, pubBits;        /* without restores: the hist that is public */
-byte pub[6];                 /* with them: what is public of each item, + 1 */
+short pub;                   /* with them: two bits for each record, what is public of it, + 1 */
 
 #define RUNS(i) (node[i].epoch != 0)
 #define MINE(i) (chain[tip].owner == i && chain[tip].epoch == node[i].epoch)
@@ -80,7 +85,7 @@ byte pub[6];                 /* with them: what is public of each item, + 1 */
 
 inline forget(i) {
 	node[i].epoch = 0; node[i].base = 0; node[i].from = 0; node[i].size = 0; node[i].bits = 0; node[i].cut = 0;
-	node[i].stage = 0; node[i].pend = 0; node[i].mark = 0; node[i].age = 0;
+	node[i].stage = 0; node[i].pend = 0; node[i].mark = 0; node[i].age = 0; node[i].left = 0; node[i].goal = 0; node[i].read = 0; node[i].upTo = 0;
 	if
 	:: holder == i -> holder = NOBODY  /* its client is gone, nobody else's is good again */
 	:: else
@@ -93,7 +98,8 @@ inline look(i) {
 	:: !MINE(i) -> forget(i); node[i].offer = 0
 	:: else ->
 		if
-		:: chain[tip].made != node[i].base -> node[i].base = chain[tip].made; node[i].from = chain[tip].size
+		:: chain[tip].made != node[i].base -> node[i].base = chain[tip].made; node[i].from = chain[tip].size;
+			node[i].left = chain[tip].left; node[i].goal = chain[tip].goal
 		:: else
 		fi;
 		node[i].pend = chain[tip].pend
@@ -109,6 +115,46 @@ inline item(h, p) {
 	od;
 	says = p - k + 1;
 	k = 3 * ((h >> p) & 1) + k
+}
+
+#define OF(word, k) (((word) >> (2 * (k))) & 3)
+#define WITH(word, k, v) (((word) & ~(3 << (2 * (k)))) | ((v) << (2 * (k))))
+
+/* what the line left behind says of result k, as far as node i has read it: v; 0 = nothing */
+inline known(i, k) {
+	v = 0; m = 1;
+#ifdef WITH_RESULTS_SENT_AGAIN
+	m = MAX + 1;
+#endif
+	do
+	:: m <= node[i].upTo -> v = (((node[i].left >> m) & 1) && OF(out[m].items, k) -> OF(out[m].items, k) : v); m++
+	:: else -> break
+	od;
+	m = 0
+}
+
+/* the results that node i seals: w */
+inline results(i) {
+	d_step {
+	w = 0; p = 0;
+	do
+	:: p < node[i].size ->
+		item(node[i].bits, p);
+		known(i, k);
+		if
+#ifdef WITH_OLD_NOT_COMPARED
+		:: v && node[i].size >= node[i].goal && v != says && p >= node[i].from -> w = WITH(w, k, says)
+#else
+		:: v && node[i].size >= node[i].goal && v != says -> w = WITH(w, k, says)
+#endif
+		:: !v && p >= node[i].from -> w = WITH(w, k, says)
+		:: else
+		fi;
+		p++
+	:: else -> break
+	od;
+	p = 0; k = 0; q = 0; says = 0; v = 0
+	}
 }
 
 /* Nothing lost and nothing twice: what waits is exactly what the chain has and the world has
@@ -129,19 +175,32 @@ inline sound() {
 	assert(p == chain[tip].size);
 	assert(((chain[tip].bits ^ pubBits) & MASK(pubLen)) == 0);
 #else
-	p = 0;
+	/* w: what will be public once all that waits is; v: of which of it more is to come */
+	w = pub; v = 0; m = 1;
 	do
-	:: p < chain[tip].size ->
-		m = 1; w = 0;
-		do
-		:: m <= tip -> w = (((chain[tip].pend >> m) & 1) && m > marker && out[m].from <= p && p < out[m].size -> 1 : w); m++
-		:: else -> break
-		od;
-		item(chain[tip].bits, p);
-		assert(w || pub[k] == says);
-		p++
+	:: m <= tip ->
+		if
+		:: (chain[tip].pend >> m) & 1 && m > marker ->
+			k = 0;
+			do
+			:: k < 6 -> w = (OF(out[m].items, k) -> WITH(w, k, OF(out[m].items, k)) : w); k++
+			:: else -> break
+			od
+		:: else
+		fi;
+		if
+		:: (chain[tip].left >> m) & 1 -> v = v | out[m].items
+		:: else
+		fi;
+		m++
 	:: else -> break
 	od;
+	p = 0;
+	do
+	:: p < chain[tip].size -> item(chain[tip].bits, p); assert(OF(w, k) == says || OF(v, k)); p++
+	:: else -> break
+	od;
+	v = 0;
 #endif
 	p = 0; m = 0; w = 0; k = 0; q = 0; says = 0
 	}
@@ -176,7 +235,8 @@ inline tidy() {
 		if
 		:: store[s].epoch == chain[tip].epoch && store[s].base == chain[tip].made ->
 			store[m].epoch = store[s].epoch; store[m].base = store[s].base; store[m].from = store[s].from;
-			store[m].size = store[s].size; store[m].bits = store[s].bits; store[m].age = store[s].age; m++
+			store[m].size = store[s].size; store[m].bits = store[s].bits; store[m].age = store[s].age;
+			store[m].items = store[s].items; store[m].there = store[s].there; m++
 		:: else
 		fi;
 		s++
@@ -184,7 +244,7 @@ inline tidy() {
 	od;
 	s = m;
 	do
-	:: s < seals -> store[s].epoch = 0; store[s].base = 0; store[s].from = 0; store[s].size = 0; store[s].bits = 0; store[s].age = 0; s++
+	:: s < seals -> store[s].epoch = 0; store[s].base = 0; store[s].from = 0; store[s].size = 0; store[s].bits = 0; store[s].age = 0; store[s].items = 0; store[s].there = 0; s++
 	:: else -> break
 	od;
 	seals = m;
@@ -196,7 +256,7 @@ inline tidy() {
 		:: RUNS(w) && MINE(w) -> node[w].pend = chain[tip].pend
 #ifndef KEEP_SEALS
 		:: RUNS(w) && !MINE(w) ->
-			node[w].base = 0; node[w].age = 0; node[w].from = 0; node[w].size = RECORDS; node[w].bits = 0; node[w].cut = RECORDS
+			node[w].base = 0; node[w].age = 0; node[w].left = 0; node[w].goal = 0; node[w].upTo = 0; node[w].read = 1; node[w].from = 0; node[w].size = RECORDS; node[w].bits = 0; node[w].cut = RECORDS
 #endif
 		:: !RUNS(w) && node[w].offer != chain[tip].epoch -> node[w].offer = 0
 		:: else
@@ -213,12 +273,14 @@ inline publish(m) {
 	assert(out[m].from == pubLen && ((out[m].bits ^ pubBits) & MASK(pubLen)) == 0);
 	pubLen = out[m].size; pubBits = out[m].bits;
 #else
-	p = out[m].from;
+	k = 0;
 	do
-	:: p < out[m].size -> item(out[m].bits, p); pub[k] = says; p++ /* what is equal is suppressed by id */
+	:: k < 6 ->
+		assert(!OF(out[m].items, k) || OF(out[m].items, k) != OF(pub, k)); /* no result goes out twice */
+		pub = (OF(out[m].items, k) -> WITH(pub, k, OF(out[m].items, k)) : pub); k++
 	:: else -> break
 	od;
-	p = 0; k = 0; q = 0; says = 0;
+	k = 0;
 #endif
 #ifdef WITH_MARKER_OF_TIP
 	marker = tip
@@ -245,7 +307,7 @@ inline publish(m) {
 inline carry(n) {
 	chain[n].made = chain[n - 1].made; chain[n].epoch = chain[n - 1].epoch; chain[n].owner = chain[n - 1].owner;
 	chain[n].size = chain[n - 1].size; chain[n].bits = chain[n - 1].bits; chain[n].pend = chain[n - 1].pend;
-	chain[n].undone = chain[n - 1].undone; tip = n
+	chain[n].left = chain[n - 1].left; chain[n].goal = chain[n - 1].goal; tip = n
 }
 
 /* The commit of seal s in manifest n, pruning what a marker up to "seen" shows as public. */
@@ -254,7 +316,11 @@ inline commit(n, s, seen) {
 	assert(store[s].size >= chain[n].size && ((store[s].bits ^ chain[n].bits) & MASK(chain[n].size)) == 0);
 	assert(store[s].epoch == chain[n].epoch && store[s].age == restores);
 	chain[n].made = n; chain[n].size = store[s].size; chain[n].bits = store[s].bits;
-	out[n].from = store[s].from; out[n].size = store[s].size; out[n].bits = store[s].bits;
+	out[n].from = store[s].from; out[n].size = store[s].size; out[n].bits = store[s].bits; out[n].items = store[s].items;
+	if
+	:: store[s].there -> chain[n].left = 0; chain[n].goal = 0
+	:: else
+	fi;
 #ifdef WITH_ONE_PENDING
 	chain[n].pend = 1 << n
 #else
@@ -290,7 +356,8 @@ inline anySeal() {
 }
 
 active proctype world() {
-	byte i, j, p, m, w, k, q, s, says;
+	byte i, j, p, m, k, q, s, says, v;
+	short w;
 	tip = 1; chain[1].made = 1; chain[1].owner = NOBODY;
 end:	do
 	/* manifests, by any coordinator */
@@ -312,32 +379,24 @@ end:	do
 		s = 0 }
 #if RESTORES > 0
 	:: atomic { tip < MAX && restores < RESTORES && tip > 2 ->
-		m = 2;
+		m = 1;
 		do
 		:: m + 1 < tip -> m++
 		:: break
 		od;
-		if
-#ifdef WITH_UNDONE_RESTORED
-		:: true ->
-#else
-		:: !((chain[tip].undone >> m) & 1) ->
+		restores++; carry(tip + 1);
+		chain[tip].made = chain[m].made; chain[tip].size = chain[m].size; chain[tip].bits = chain[m].bits;
+#ifdef WITH_PENDING_OF_OLD
+		chain[tip].pend = chain[m].pend;
 #endif
-			restores++; carry(tip + 1);
-			chain[tip].made = chain[m].made; chain[tip].size = chain[m].size; chain[tip].bits = chain[m].bits;
-#ifdef WITH_PENDING_DROPPED
-			chain[tip].pend = 0;
-#else
-			chain[tip].pend = chain[m].pend;
-#endif
-			chain[tip].undone = chain[tip].undone | (MASK(tip) & ~MASK(m + 1));
+		/* all of its own line that is still to be reached, and all since */
+		chain[tip].left = chain[m].left | (MASK(tip) & ~MASK(m + 1));
+		chain[tip].goal = (chain[m].goal > chain[tip].goal -> chain[m].goal : chain[tip].goal);
+		chain[tip].goal = (chain[tip - 1].size > chain[tip].goal -> chain[tip - 1].size : chain[tip].goal);
 #ifndef WITH_EPOCH_KEPT
-			chain[tip].epoch++; chain[tip].owner = NOBODY;
+		chain[tip].epoch++; chain[tip].owner = NOBODY;
 #endif
-			m = 0; sound(); tidy()
-		:: else
-		fi;
-		m = 0 }
+		m = 0; sound(); tidy() }
 #endif
 #ifdef WITH_OVERWRITE
 	/* a put that came late takes the place of the tip */
@@ -373,11 +432,19 @@ end:	do
 #endif
 			true ->
 			node[i].epoch = chain[tip].epoch; node[i].age = restores; node[i].offer = 0; node[i].base = chain[tip].made; node[i].from = chain[tip].size;
-			node[i].size = chain[tip].size; node[i].bits = chain[tip].bits; node[i].cut = chain[tip].size; node[i].pend = chain[tip].pend
+			node[i].size = chain[tip].size; node[i].bits = chain[tip].bits; node[i].cut = chain[tip].size; node[i].pend = chain[tip].pend;
+			node[i].left = chain[tip].left; node[i].goal = chain[tip].goal; node[i].read = (chain[tip].left == 0 -> 1 : 0)
+
+		/* after a restore: speak first, until the line left behind is public; then read it */
+		:: RUNS(i) && !node[i].read &&
+#ifndef WITH_READ_BEFORE_ALL_IS_PUBLIC
+			node[i].stage == 3 && holder == i && !(node[i].pend & ~MASK(node[i].mark + 1)) &&
+#endif
+			true -> node[i].read = 1; node[i].upTo = marker
 
 		/* take a record of either topic */
-		:: RUNS(i) && node[i].size < RECORDS -> node[i].size++
-		:: RUNS(i) && node[i].size < RECORDS -> node[i].bits = node[i].bits | (1 << node[i].size); node[i].size++
+		:: RUNS(i) && node[i].read && node[i].size < RECORDS -> node[i].size++
+		:: RUNS(i) && node[i].read && node[i].size < RECORDS -> node[i].bits = node[i].bits | (1 << node[i].size); node[i].size++
 
 		/* seal: all since the base, whatever was sealed before */
 		:: RUNS(i) && node[i].size > node[i].cut && seals < SEALS ->
@@ -386,6 +453,10 @@ end:	do
 			store[seals].from = node[i].cut;
 #else
 			store[seals].from = node[i].from;
+#endif
+			
+#if RESTORES > 0
+			results(i); store[seals].items = w; store[seals].there = (node[i].size >= node[i].goal -> 1 : 0); w = 0;
 #endif
 			node[i].cut = node[i].size; seals++
 
@@ -443,7 +514,7 @@ end:	do
 		i = 0 }
 #ifdef REACH
 	/* can all be published, by a third run, after seals of the first two won? */
-	:: atomic { chain[tip].size == RECORDS && chain[tip].epoch >= 3 && marker >= chain[tip].made && restores == RESTORES -> assert(false) }
+	:: atomic { chain[tip].size == RECORDS && chain[tip].epoch >= 3 && marker >= chain[tip].made && restores == RESTORES && chain[tip].left == 0 -> assert(false) }
 #endif
 	od
 }
