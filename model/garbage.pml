@@ -6,8 +6,9 @@
  * an upload begins, with the epoch and seal number beside it. A collector reads a tip (it
  * may be old by the time it deletes), then deletes what it judges garbage, one at a time.
  * The tip retains the manifests [oldest, tip]; oldest is in the manifest. A restore puts the
- * files of a retained manifest back; what waits for publication goes on waiting. Each entry's file is at once its state and its outbox:
- * an entry's pending outbox is the file of the entry before, until published.
+ * files of a retained manifest back; what waits for publication goes on waiting. Each
+ * entry's file is at once its state and its outbox: an entry's pending outbox is the file of
+ * the entry before, until published.
  *
  * Invariant: every file that a retained manifest cites exists.
  *
