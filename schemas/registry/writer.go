@@ -66,8 +66,16 @@ func (s *Server) tryAppend(ctx context.Context, decide decision) error {
 	if err != nil {
 		return err
 	}
+	if offset < 0 {
+		// The broker took a repeated request for what it was, and does not say where the record
+		// stands. It is committed: decide again until it shows.
+		return errUnplaced
+	}
 	return s.reach(ctx, offset+1)
 }
+
+// errUnplaced is a committed record whose place is not known.
+var errUnplaced = errors.New("the record was written, its offset is not known")
 
 // takeTurn makes the writer, in the order that append explains.
 func (s *Server) takeTurn(ctx context.Context) error {
