@@ -29,6 +29,9 @@ func Campaign(ctx context.Context, o Options, first uint64, n, parallel int, tol
 			for seed := range seeds {
 				s := Draw(seed)
 				r := Run(ctx, o, s)
+				if ctx.Err() != nil {
+					continue // interrupted: it says nothing
+				}
 				mu.Lock()
 				total.add(&r)
 				told(s, r)
