@@ -39,6 +39,9 @@ type material struct {
 	records  map[schemas.Partition]int64 // by partition
 	expected published.Results
 	letters  map[schemas.Partition]int64
+	// resent: the broker went down while events were sent, and their producer may have had to
+	// send some again. The meter then counts them as duplicates.
+	resent bool
 }
 
 // generate writes the scenario's events to a file and has them simulated.
@@ -58,7 +61,8 @@ func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 		return cmp.Or(cmp.Compare(a.AppendedAt, b.AppendedAt), cmp.Compare(a.Topic, b.Topic))
 	})
 	m := &material{file: filepath.Join(dir, "events.jsonl"), tariffs: city.Tariffs(cityStart), rules: city.Rules(cityStart),
-		records: make(map[schemas.Partition]int64), letters: make(map[schemas.Partition]int64)}
+		records: make(map[schemas.Partition]int64), letters: make(map[schemas.Partition]int64),
+		resent: slices.ContainsFunc(s.Lives, func(l Life) bool { return l.End == Rebooted })}
 	var text bytes.Buffer
 	w := edge.NewWriter(&text)
 	for i := range lines {
