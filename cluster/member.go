@@ -97,6 +97,25 @@ func (v View) Alive() []checkpoint.NodeID {
 	return alive
 }
 
+// Majority reports whether more than half of the tip's members are reached and have not
+// resigned. They are counted in the tip: an isolated node must not count itself the majority.
+func (v View) Majority(tip checkpoint.Manifest) bool {
+	alive, reached := v.Alive(), 0
+	for _, id := range tip.Members {
+		if slices.Contains(alive, id) {
+			reached++
+		}
+	}
+	return 2*reached > len(tip.Members)
+}
+
+// Admits reports whether this node may make itself a member: it reaches the majority of the
+// members, or there are none. Otherwise those who do not see it would end its membership
+// again, and again.
+func (v View) Admits(tip checkpoint.Manifest) bool {
+	return len(tip.Members) == 0 || v.Majority(tip)
+}
+
 // Roster is the chain's members as the view shows them; who is not in view is Absent. It is
 // what Place works on: partitions go to members of the chain only, so a node in view joins
 // by a manifest first.

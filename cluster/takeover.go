@@ -94,14 +94,7 @@ func TakeOvers(tip checkpoint.Manifest, v View, w *Watch) []checkpoint.TakeOver 
 	if self, ok := v.Member(v.Self); ok && self.Duty == Resigned {
 		return nil
 	}
-	alive := v.Alive()
-	reached := 0
-	for _, id := range tip.Members {
-		if slices.Contains(alive, id) {
-			reached++
-		}
-	}
-	majority := 2*reached > len(tip.Members)
+	alive, majority := v.Alive(), v.Majority(tip)
 	var all []checkpoint.TakeOver
 	for _, id := range tip.Members {
 		if id == v.Self {

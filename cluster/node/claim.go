@@ -10,11 +10,11 @@ import (
 	"taximeter/schemas"
 )
 
-// members makes this node a member, and takes over the dead: their partitions then rest
+// members makes this node a member if it sees the others, and takes over the dead: their partitions then rest
 // until whoever they are placed with claims them.
 func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluster.View, self cluster.Member) (checkpoint.Manifest, error) {
 	var changes []checkpoint.Change
-	if !tip.IsMember(self.ID) && self.Duty == cluster.Serving {
+	if !tip.IsMember(self.ID) && self.Duty == cluster.Serving && view.Admits(tip) {
 		changes = append(changes, checkpoint.Join{Node: self.ID})
 	}
 	for _, t := range c.takeOvers(tip, view) {

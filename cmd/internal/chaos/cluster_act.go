@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
+	"taximeter/checkpoint"
+	"taximeter/checkpoint/objectstore"
 	"taximeter/cluster/admin"
 	"taximeter/cmd/internal/chaos/inject"
 	"taximeter/schemas"
@@ -25,6 +28,8 @@ func (c *clusterRun) act(ctx context.Context, a Act) error {
 		return c.kill(ctx, m, a.For)
 	case Zombie:
 		return c.zombie(ctx, m, a.Plan)
+	case Split:
+		return c.split(ctx, a.For)
 	case Rolling:
 		for _, m := range f.nodes[:c.cs.Nodes] {
 			if err := c.leave(ctx, m, 0); err != nil {
@@ -150,6 +155,82 @@ func (c *clusterRun) zombie(ctx context.Context, m *member, plan inject.Plan) er
 	}
 	c.times.Rejoin = append(c.times.Rejoin, time.Since(healed))
 	return nil
+}
+
+// split hides the smaller half from the others, while all of them reach Kafka and the store.
+// Which side the chain then prefers is open, since both can work. But every partition must
+// run, and they must come to rest: none takes from the other again and again.
+func (c *clusterRun) split(ctx context.Context, d time.Duration) error {
+	const settling, quiet = 20 * time.Second, 3 * time.Second
+	f := c.fleet
+	if f.lan.loopback() {
+		return nil // nothing can be hidden there
+	}
+	all := f.nodes[:c.cs.Nodes]
+	few := (len(all) - 1) / 2
+	if err := f.lan.split(all, few, true); err != nil {
+		return err
+	}
+	pause(ctx, d)
+	began := time.Now()
+	for since := began; time.Since(since) < quiet; {
+		before, err := c.tip(ctx)
+		if err != nil {
+			return err
+		}
+		pause(ctx, 10*pollEvery)
+		after, err := c.tip(ctx)
+		if err != nil {
+			return err
+		}
+		if assignments(before, after) > 0 || c.resting(ctx, after) {
+			since = time.Now()
+		}
+		if time.Since(began) > settling {
+			return fmt.Errorf("%s after the split the halves still take from each other, or a partition does not run (manifest %d)", d+settling, after.Number)
+		}
+	}
+	if err := f.lan.split(all, few, false); err != nil {
+		return err
+	}
+	healed := time.Now()
+	if err := f.whole(ctx); err != nil {
+		return err
+	}
+	c.times.Rejoin = append(c.times.Rejoin, time.Since(healed))
+	return nil
+}
+
+// resting reports whether some partition does not run where the chain says.
+func (c *clusterRun) resting(ctx context.Context, tip checkpoint.Manifest) bool {
+	running := 0
+	for _, m := range c.fleet.living() {
+		partitions, err := ask[[]admin.PartitionStatus](ctx, c.fleet, m, "/partitions")
+		if err != nil {
+			return true
+		}
+		for _, p := range partitions {
+			if p.State == "running" && string(tip.Entries[p.Partition].Owner) == m.id {
+				running++
+			}
+		}
+	}
+	return running < len(tip.Entries)
+}
+
+func (c *clusterRun) tip(ctx context.Context) (checkpoint.Manifest, error) {
+	return checkpoint.NewChain(objectstore.NewFolder(c.storeDir()), dutyNamespace).Tip(ctx)
+}
+
+// assignments counts the runs begun between two manifests, and tells a change of members.
+func assignments(a, b checkpoint.Manifest) (n int) {
+	if !slices.Equal(a.Members, b.Members) {
+		n++
+	}
+	for p := range a.Entries {
+		n += int(b.Entries[p].Epoch - a.Entries[p].Epoch)
+	}
+	return n
 }
 
 // flow is a partition that another must take over: it flows again when more is read of it

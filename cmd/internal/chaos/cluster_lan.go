@@ -85,6 +85,23 @@ func (l *lan) cut(i int, off bool) error {
 	return l.ip("link set %s %s", l.link(i), state)
 }
 
+// split hides nodes from each other, those before k from the rest, or shows them again.
+func (l *lan) split(nodes []*member, k int, hidden bool) error {
+	what := "del"
+	if hidden {
+		what = "add"
+	}
+	var errs []error
+	for i, m := range nodes {
+		for j, other := range nodes {
+			if (i < k) != (j < k) {
+				errs = append(errs, l.ip("-n %s route %s blackhole %s/32", l.space(m.index), what, other.ip))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (l *lan) close() error {
 	if l.loopback() {
 		return nil

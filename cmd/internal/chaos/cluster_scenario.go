@@ -21,6 +21,7 @@ const (
 	Freeze   Kind = "freeze"    // SIGSTOP until taken over, then SIGCONT: a zombie wakes up
 	Zombie   Kind = "zombie"    // frozen in the middle of a write, taken over, and woken
 	CutOff   Kind = "cut-off"   // from the others, Kafka and the store; without namespaces frozen
+	Split    Kind = "split"     // the first half, the smaller one, and the rest do not see each other; all reach Kafka and the store
 	CutKafka Kind = "cut-kafka" // from Kafka only
 	CutStore Kind = "cut-store" // from the store only
 	Flap     Kind = "flap"      // cut off and back, several times
@@ -31,7 +32,7 @@ const (
 
 // Kinds are all of them.
 func Kinds() []Kind {
-	return []Kind{Join, Leave, Kill, Freeze, Zombie, CutOff, CutKafka, CutStore, Flap, Rolling, Reboot, SeedDead}
+	return []Kind{Join, Leave, Kill, Freeze, Zombie, CutOff, Split, CutKafka, CutStore, Flap, Rolling, Reboot, SeedDead}
 }
 
 // Act is a thing that happens to one node, or to all.
@@ -49,6 +50,8 @@ func (a Act) String() string {
 	switch a.Kind {
 	case Rolling, Reboot, SeedDead, Join:
 		return string(a.Kind)
+	case Split:
+		return fmt.Sprintf("split for %s", a.For)
 	}
 	if a.Kind == Zombie {
 		return fmt.Sprintf("zombie of node-%d, %s", a.Node+1, a.Plan)
@@ -73,7 +76,7 @@ func (s ClusterScenario) events() int64 {
 		switch a.Kind {
 		case CutKafka, CutStore:
 			seconds += 40
-		case Freeze, Zombie, CutOff, Flap:
+		case Freeze, Zombie, CutOff, Split, Flap:
 			seconds += 30
 		default:
 			seconds += 15
@@ -125,7 +128,7 @@ func draw(rng *rand.Rand, kind Kind, nodes int) Act {
 	switch kind {
 	case Leave, Kill:
 		a.For = ms(0, 3000)
-	case Freeze, CutOff:
+	case Freeze, CutOff, Split:
 		a.For = ms(5000, 9000)
 	case Zombie:
 		a.Plan = inject.Plan{Crash: deadly[rng.IntN(len(deadly))], Nth: 2 + rng.IntN(8), Freeze: true}

@@ -3,6 +3,8 @@
 package chaos
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,4 +38,29 @@ func TestCrashRunsOnRealServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	campaign(t, Options{Binary: build(t), Real: real}, 2000, 20)
+}
+
+// Every kind of fault of a cluster, each in a cluster of its own.
+func TestEveryFaultOfACluster(t *testing.T) {
+	binary := build(t)
+	for i, kind := range Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			oneCluster(t, Options{Binary: binary}, uint64(i), 3, string(kind))
+		})
+	}
+	t.Run("five nodes", func(t *testing.T) {
+		oneCluster(t, Options{Binary: binary}, 100, 5, "kill:3,zombie,join,rolling")
+	})
+}
+
+func oneCluster(t *testing.T, o Options, seed uint64, nodes int, acts string) {
+	t.Helper()
+	s, err := ClusterOf(seed, nodes, acts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
+	if r := RunCluster(t.Context(), o, s); !r.OK() {
+		t.Errorf("%s\nduplicated=%d missing=%d differing=%d\n%s", s, r.Duplicated, r.Missing, r.Differing, strings.Join(r.Findings, "\n"))
+	}
 }
