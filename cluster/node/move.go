@@ -52,19 +52,20 @@ func (n *Node) handOver(ctx context.Context, t *task, to cluster.Member) error {
 func (c *crew) drain(ctx context.Context) error {
 	c.pulse.drain()
 	for {
-		next, err := c.step(ctx)
+		_, err := c.step(ctx)
+		next := stepEvery / 4
 		tip := c.node.tip.Load()
 		switch {
 		case c.node.gaveWay():
 			return nil
 		case err == nil && len(tip.Owned(c.node.id())) == 0 && len(c.node.held()) == 0, !c.others():
 			return nil
-		case err != nil:
+		case err != nil && !errors.Is(err, coordinator.ErrDecidedAnew):
 			c.node.log.Warn("no partition can be handed over; trying again", "err", err)
 			next = troubledStepEvery
 		}
 		select {
-		case <-time.After(min(next, stepEvery/4)):
+		case <-time.After(next):
 		case <-ctx.Done():
 			return fmt.Errorf("%d partitions are not handed over: %w", len(c.node.held()), ctx.Err())
 		}
