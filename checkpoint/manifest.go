@@ -85,6 +85,10 @@ type Manifest struct {
 	Lineage   Lineage   `json:"lineage"`
 	Cause     Cause     `json:"cause"`
 
+	// Restores are the lines that restores have abandoned, in the order of the restores; a
+	// sink that appends must take back what they added.
+	Restores []Span `json:"restores,omitempty"`
+
 	// Oldest is the smallest number still retained: what a restore may go back to, and whose
 	// files are not garbage. It never falls. It lies in the chain, not in the configuration,
 	// so that a restore and a garbage collector cannot disagree.

@@ -10,8 +10,9 @@ import (
 )
 
 // OutboxFormat is the version of an outbox's encoding. It rises with every field that
-// schemas.Bill, Window or DeadLetter gains (a test compares); older ones stay readable.
-const OutboxFormat = 1
+// the words of schemas.Outbox gain (a test compares); older ones stay readable. Format 1
+// had no verdicts and no trips.
+const OutboxFormat = 2
 
 // outboxMagic begins every encoded outbox; the format follows as one varint.
 const outboxMagic = "tmob"
@@ -19,8 +20,8 @@ const outboxMagic = "tmob"
 // ErrOutbox is what every fault of an encoded outbox wraps.
 var ErrOutbox = errors.New("not an encoded outbox")
 
-// EncodeOutbox writes an outbox: magic, format, then the counted bills, windows and dead
-// letters, each field in the order of its struct. Integers are zigzag varints, texts and
+// EncodeOutbox writes an outbox: magic, format, then the counted bills, windows, dead
+// letters, verdicts and trips, each field in the order of its struct. Integers are zigzag varints, texts and
 // bytes are counted, floats are their eight bytes, optional fields follow a 0 or 1.
 // Binary rather than JSON, because dead letters hold bytes that JSON would alter.
 func EncodeOutbox(o schemas.Outbox) []byte {
@@ -39,6 +40,14 @@ func EncodeOutbox(o schemas.Outbox) []byte {
 	for i := range o.DeadLetters {
 		w.deadLetter(&o.DeadLetters[i])
 	}
+	w.int(int64(len(o.Verdicts)))
+	for i := range o.Verdicts {
+		w.span(&o.Verdicts[i])
+	}
+	w.int(int64(len(o.Trips)))
+	for i := range o.Trips {
+		w.trip(&o.Trips[i])
+	}
 	return w
 }
 
@@ -50,7 +59,8 @@ func DecodeOutbox(key string, data []byte) (schemas.Outbox, error) {
 		return schemas.Outbox{}, fmt.Errorf("%s: %w", key, ErrOutbox)
 	}
 	r.rest = r.rest[len(outboxMagic):]
-	if format := r.int(); r.err == nil && format > OutboxFormat {
+	format := r.int()
+	if r.err == nil && format > OutboxFormat {
 		return schemas.Outbox{}, &NewerFormatError{Key: key, Have: OutboxFormat, Want: int(format)}
 	} else if r.err == nil && format < 1 {
 		r.err = fmt.Errorf("%w: format %d never existed", ErrOutbox, format)
@@ -59,6 +69,10 @@ func DecodeOutbox(key string, data []byte) (schemas.Outbox, error) {
 		Bills:       decodeAll(&r, (*outboxReader).bill),
 		Windows:     decodeAll(&r, (*outboxReader).window),
 		DeadLetters: decodeAll(&r, (*outboxReader).deadLetter),
+	}
+	if format >= 2 {
+		o.Verdicts = decodeAll(&r, (*outboxReader).span)
+		o.Trips = decodeAll(&r, (*outboxReader).trip)
 	}
 	if r.err == nil && len(r.rest) > 0 {
 		r.err = fmt.Errorf("%w: %d bytes after its end", ErrOutbox, len(r.rest))
@@ -174,6 +188,35 @@ func (w *outboxWriter) deadLetter(d *schemas.DeadLetter) {
 	w.int(int64(d.AppendedAt))
 	w.bytes(d.Key)
 	w.bytes(d.Value)
+}
+
+func (w *outboxWriter) span(s *schemas.VerdictSpan) {
+	w.int(int64(s.Topic))
+	w.int(int64(s.First))
+	w.int(int64(len(s.Runs)))
+	for _, r := range s.Runs {
+		w.int(int64(r.Verdict))
+		w.int(r.Length)
+	}
+}
+
+func (w *outboxWriter) trip(t *schemas.TripSummary) {
+	w.text(string(t.TripID))
+	w.text(t.Phase)
+	w.text(t.Region)
+	w.text(t.Category)
+	w.int(int64(t.Start))
+	w.int(int64(t.End))
+	w.flag(t.StartInferred)
+	w.int(t.DistanceMM)
+	w.int(t.DurationS)
+	w.int(int64(t.Points))
+	w.int(int64(t.Rejected))
+	w.int(int64(t.BillVersion))
+	w.int(int64(t.Amount))
+	w.text(t.Currency)
+	w.text(string(t.Motive))
+	w.text(t.Reconciliation)
 }
 
 // outboxReader consumes an encoded outbox; after the first fault it yields zeros.
@@ -304,5 +347,34 @@ func (r *outboxReader) deadLetter() schemas.DeadLetter {
 		AppendedAt: schemas.Millis(r.int()),
 		Key:        r.bytes(),
 		Value:      r.bytes(),
+	}
+}
+
+func (r *outboxReader) span() schemas.VerdictSpan {
+	return schemas.VerdictSpan{Topic: schemas.Topic(r.int()), First: schemas.Offset(r.int()), Runs: decodeAll(r, (*outboxReader).run)}
+}
+
+func (r *outboxReader) run() schemas.VerdictRun {
+	return schemas.VerdictRun{Verdict: schemas.Verdict(r.int()), Length: r.int()}
+}
+
+func (r *outboxReader) trip() schemas.TripSummary {
+	return schemas.TripSummary{
+		TripID:         schemas.TripID(r.text()),
+		Phase:          r.text(),
+		Region:         r.text(),
+		Category:       r.text(),
+		Start:          schemas.Millis(r.int()),
+		End:            schemas.Millis(r.int()),
+		StartInferred:  r.flag(),
+		DistanceMM:     r.int(),
+		DurationS:      r.int(),
+		Points:         int(r.int()),
+		Rejected:       int(r.int()),
+		BillVersion:    int(r.int()),
+		Amount:         schemas.Cents(r.int()),
+		Currency:       r.text(),
+		Motive:         schemas.Motive(r.text()),
+		Reconciliation: r.text(),
 	}
 }

@@ -60,6 +60,7 @@ func Restore(tip, old Manifest, lim Limits, by Stamp, lost ...string) (Manifest,
 	}
 	next := after(tip, CauseRestore, lim, by)
 	next.Lineage = tip.Lineage + 1
+	next.Restores = append(slices.Clone(tip.Restores), Span{After: old.Number, Through: tip.Number})
 	for p := range next.Entries {
 		e := old.Entries[p]
 		e.Epoch, e.Incarnation, e.Owner = tip.Entries[p].Epoch+1, 0, ""

@@ -112,13 +112,66 @@ type Anomaly struct {
 	EventID EventID // the event that shows it; may be ""
 }
 
+// NoRecord stands in a VerdictRun for offsets that held no record for us: transaction
+// markers, aborted records, and what an operator skipped.
+const NoRecord = NumVerdicts
+
+// VerdictRun is consecutive offsets of one topic with the same verdict, or NoRecord.
+type VerdictRun struct {
+	Verdict Verdict
+	Length  int64
+}
+
+// VerdictSpan says what became of each offset of one topic from First on, without a gap.
+// With the topic itself it gives back every accepted event.
+type VerdictSpan struct {
+	Topic Topic
+	First Offset
+	Runs  []VerdictRun // neighbours differ; none is empty
+}
+
+// Next is the first offset after the span.
+func (s *VerdictSpan) Next() Offset {
+	next := s.First
+	for _, r := range s.Runs {
+		next += Offset(r.Length)
+	}
+	return next
+}
+
+// TripSummary is a trip as it stood at a cut, for tables that people read.
+type TripSummary struct {
+	TripID         TripID
+	Phase          string // aguardando, em_curso, encerrada, cancelada
+	Region         string // "" = unknown yet
+	Category       string // "" = unknown yet
+	Start          Millis // NoTime = not started
+	End            Millis // NoTime = not ended
+	StartInferred  bool
+	DistanceMM     int64 // from the start until the end, or so far
+	DurationS      int64
+	Points         int // accepted points within [Start, End]
+	Rejected       int
+	BillVersion    int // 0 = no bill
+	Amount         Cents
+	Currency       string
+	Motive         Motive
+	Reconciliation string // ok, divergente, nao_paga, ...; see trip.State.Reconcile
+}
+
 // Outbox is what one entry of a checkpoint publishes: in emission order, byte for byte
 // the same on every retry.
 type Outbox struct {
 	Bills       []Bill
 	Windows     []Window
 	DeadLetters []DeadLetter
+	// For the sinks that are switched on, and empty without them.
+	Verdicts []VerdictSpan // by topic, ascending
+	Trips    []TripSummary // every trip that changed, by id
 }
 
-// Empty reports whether there is nothing to publish.
-func (o *Outbox) Empty() bool { return len(o.Bills)+len(o.Windows)+len(o.DeadLetters) == 0 }
+// Silent reports whether there is nothing for Kafka.
+func (o *Outbox) Silent() bool { return len(o.Bills)+len(o.Windows)+len(o.DeadLetters) == 0 }
+
+// Empty reports whether there is nothing for anyone.
+func (o *Outbox) Empty() bool { return o.Silent() && len(o.Verdicts)+len(o.Trips) == 0 }
