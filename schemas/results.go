@@ -167,7 +167,7 @@ type Outbox struct {
 	DeadLetters []DeadLetter
 	// For the sinks that are switched on, and empty without them.
 	Verdicts []VerdictSpan // by topic, ascending
-	Trips    []TripSummary // every trip that changed, by id
+	Trips    []TripSummary // every trip that changed, once, in no order
 }
 
 // Silent reports whether there is nothing for Kafka.

@@ -28,6 +28,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := eventFile(160)
 		s.book = everyRule()
+		s.settings.TellVerdicts, s.settings.TellTrips = true, true
 		var topics [schemas.NumInputs][]schemas.Record
 		arrival := namedByTopic(arrivalOf(t))
 		for _, r := range arrival {
@@ -39,7 +40,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		base, number := int64(0), int64(0)
 		var sent []string // the log of alerts
 		log := 0
-		out := newPublished()
+		out, tables := newPublished(), newTables()
 		p := s.fresh(tariffs(), rows, 0)
 		seal := func() {
 			number++
@@ -53,6 +54,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		commit := func(e entry) {
 			chain = append(chain, e)
 			out.take(t, e.outbox)
+			tables.take(t, e.outbox)
 		}
 		heard := func() {
 			tip := chain[len(chain)-1]
@@ -107,6 +109,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		commit(open[len(open)-1])
 		mustBalance(t, p)
 		mustEqual(t, p, out, judge(arrival, 160))
+		tables.mustTell(t, p)
 	})
 }
 

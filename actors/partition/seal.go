@@ -38,6 +38,7 @@ type Sealed struct {
 type openSeal struct {
 	number                  int64
 	bills, windows, letters int
+	next                    [schemas.NumInputs]schemas.Offset
 }
 
 // Seal cuts. Between two batches the partition's memory is a cut, so nothing waits.
@@ -55,16 +56,17 @@ func (p *Partition) Seal(number int64) Sealed {
 	}
 	slices.Sort(out.Seen)
 	out.Changes = append(out.Changes, Change{[]byte(keyHeader), p.header(out.Seen)})
+	trips := p.tellTrips(number)
 	for _, s := range p.dirty {
 		if p.trips[s.ID] == s { // else it expired and a new trip took its rows over
 			out.Changes = p.write(out.Changes, s)
 		}
 	}
 	p.dirty = p.dirty[:0]
-	o := openSeal{number, len(p.effects.Bills), len(p.effects.Windows), len(p.letters)}
+	o := openSeal{number, len(p.effects.Bills), len(p.effects.Windows), len(p.letters), out.Next}
 	p.open = append(p.open, o)
 	out.Outbox = schemas.Outbox{Bills: slices.Clip(p.effects.Bills), Windows: slices.Clip(p.effects.Windows),
-		DeadLetters: slices.Clip(p.letters)}
+		DeadLetters: slices.Clip(p.letters), Verdicts: spans(&p.told), Trips: trips}
 	// Later effects go to arrays of their own: the sealed outbox is read in other goroutines.
 	p.effects.Bills, p.effects.Windows, p.letters = out.Outbox.Bills, out.Outbox.Windows, out.Outbox.DeadLetters
 	return out
@@ -140,6 +142,10 @@ func (p *Partition) Committed(number int64) {
 	p.effects.Bills = p.effects.Bills[won.bills:]
 	p.effects.Windows = p.effects.Windows[won.windows:]
 	p.letters = p.letters[won.letters:]
+	for t := range p.told {
+		p.told[t].forget(won.next[t])
+	}
+	p.toldTrips(won.number)
 }
 
 // Waiting is how many bills, windows and dead letters no committed seal holds yet.

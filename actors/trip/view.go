@@ -63,32 +63,16 @@ const lastEvents = 10
 
 // View shows the trip under a watermark.
 func (s *State) View(env *Env) View {
-	t := &s.story
-	v := View{TripID: s.id, Phase: t.phase.String(), Stage: [...]string{"detalhe", "resumo", "resumo"}[s.stage],
-		StartInferred: t.inferred, Region: t.place.Region, Category: t.place.Category, Multiplier: t.multiplier,
-		Bill: s.bill(), NotBilled: s.whyNotBilled(env), Reconciliation: s.Reconcile(env.Watermark)}
+	sum := s.Summary(env.Watermark)
+	v := View{TripID: s.id, Phase: sum.Phase, Stage: [...]string{"detalhe", "resumo", "resumo"}[s.stage], Start: known(sum.Start), End: known(sum.End),
+		StartInferred: sum.StartInferred, Region: sum.Region, Category: sum.Category, Multiplier: s.story.multiplier,
+		DistanceMM: sum.DistanceMM, DurationS: sum.DurationS, Points: sum.Points, Rejected: sum.Rejected,
+		Bill: s.bill(), NotBilled: s.whyNotBilled(env), Reconciliation: sum.Reconciliation}
 	if s.due != schemas.EndOfTime {
-		due := s.due
-		v.NextTimer = &due
-	}
-	if t.phase >= running {
-		start, end := t.start, schemas.EndOfTime
-		v.Start = &start
-		if t.ended() {
-			end = t.end
-			v.End = &end
-		}
-		v.DistanceMM, v.Points, v.Rejected = s.ridden.mm, s.ridden.points, s.ridden.rejected
-		v.DurationS = int64((min(end, max(s.lastMove, start)) - start) / schemas.Second)
+		v.NextTimer = known(s.due)
 	}
 	if s.stage != detailed && v.Bill != nil {
-		v.Region, v.Category, v.Multiplier = v.Bill.Region, v.Bill.Category, v.Bill.Multiplier
-		v.DistanceMM, v.DurationS, v.Points, v.Rejected = v.Bill.DistanceMM, v.Bill.DurationS, v.Bill.Points, v.Bill.Rejected
-		v.Start, v.End = &v.Bill.Start, &v.Bill.End
-		v.Phase = ended.String() // the events that told it are gone
-		if v.Bill.Motive == schemas.MotiveCancelled {
-			v.Phase = cancelled.String()
-		}
+		v.Multiplier = v.Bill.Multiplier
 	}
 	v.Events = EventCounts{Telemetry: len(s.track.points), Rides: len(s.rides), Payments: len(s.payments),
 		Remembered: s.track.ids.count + len(s.rides) + len(s.payments), Duplicates: s.duplicates}
@@ -99,6 +83,14 @@ func (s *State) View(env *Env) View {
 	all := s.events()
 	v.LastEvents = all[max(0, len(all)-lastEvents):]
 	return v
+}
+
+// known is an instant that may not be known.
+func known(at schemas.Millis) *schemas.Millis {
+	if at == schemas.NoTime {
+		return nil
+	}
+	return &at
 }
 
 func (s *State) bill() *schemas.Bill {
