@@ -28,7 +28,7 @@ type Task interface {
 	// Committed tells what the chain holds of the task: the seal that is its cut, and what is
 	// pending. It may be told again.
 	Committed(e checkpoint.Entry)
-	// Published is the newest manifest number whose outbox is known to be public.
+	// Published is the newest manifest number up to which every sink has the task's outboxes.
 	Published() checkpoint.Number
 	// Revoked tells that the chain holds another run of the partition. It may be told again.
 	Revoked()

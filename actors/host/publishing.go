@@ -89,8 +89,10 @@ func (p *publishing) publishNext(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("outbox %d: %w", ref.Made, err)
 	}
-	if err := p.to.Publish(ctx, ref.Made, o); err != nil {
-		return false, fmt.Errorf("outbox %d: %w", ref.Made, err)
+	if !o.Silent() {
+		if err := p.to.Publish(ctx, ref.Made, o); err != nil {
+			return false, fmt.Errorf("outbox %d: %w", ref.Made, err)
+		}
 	}
 	p.published.Store(int64(ref.Made))
 	return true, nil

@@ -19,6 +19,7 @@ type collector struct {
 	trips, unsealed, unsent     *prometheus.Desc
 	pause, age, number          *prometheus.Desc
 	ready, revoked              *prometheus.Desc
+	held, failing               *prometheus.Desc
 }
 
 // NewCollector describes a node to Prometheus.
@@ -42,6 +43,8 @@ func NewCollector(n Node) prometheus.Collector {
 		pause:     desc("seal_pause_seconds", "How long the last seal stopped the partition.", "partition"),
 		age:       desc("checkpoint_age_seconds", "Time since the newest checkpoint."),
 		number:    desc("checkpoint_number", "Number of the newest manifest."),
+		held:      desc("sink_checkpoint_number", "Newest checkpoint up to which a sink lacks nothing.", "sink"),
+		failing:   desc("sink_failing", "1 while a sink cannot be fed by this node.", "sink"),
 		ready:     desc("ready", "1 when the node does its work."),
 		revoked:   desc("revoked_runs_total", "Runs of partitions that other nodes took from this one before it gave them up; what they still tried to write was refused."),
 	}
@@ -49,7 +52,7 @@ func NewCollector(n Node) prometheus.Collector {
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
-		c.pause, c.age, c.number, c.ready, c.revoked} {
+		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked} {
 		ch <- d
 	}
 }
@@ -96,6 +99,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if cp, err := c.node.Checkpoints(context.Background(), 0); err == nil {
 		gauge(c.age, cp.AgeS)
 		gauge(c.number, float64(cp.Tip))
+		for _, s := range cp.Sinks {
+			failing := 0.0
+			if s.Error != "" {
+				failing = 1
+			}
+			gauge(c.held, float64(s.Held), s.Name)
+			gauge(c.failing, failing, s.Name)
+		}
 	}
 	ready := 0.0
 	if c.node.Ready() == nil {

@@ -79,7 +79,16 @@ type CheckpointStatus struct {
 	Tip       int64            `json:"ultimo"`
 	AgeS      float64          `json:"idadeS"` // since the newest checkpoint was made
 	LastError string           `json:"ultimoErro,omitempty"`
-	Recent    []CheckpointView `json:"recentes"` // newest first
+	Sinks     []SinkStatus     `json:"destinos,omitempty"` // beside Kafka
+	Recent    []CheckpointView `json:"recentes"`           // newest first
+}
+
+// SinkStatus is how far one sink of tables has come, as this node knows.
+type SinkStatus struct {
+	Name  string `json:"nome"`
+	Held  int64  `json:"ate"`      // newest manifest number up to which it lacks nothing
+	Feeds bool   `json:"alimenta"` // this node is the one that feeds it
+	Error string `json:"ultimoErro,omitempty"`
 }
 
 // CheckpointView is one manifest.

@@ -101,7 +101,8 @@ type Checkpoint struct {
 	// Deadline is how long a checkpoint waits for slow partitions before it goes without them.
 	Deadline time.Duration `yaml:"deadline" env:"DEADLINE"`
 	Retain   int           `yaml:"retain" env:"RETAIN"` // checkpoints of each node kept restorable; more costs space
-	// MaxPending is how many unpublished outboxes a partition may have before it stops sealing.
+	// MaxPending is how many outboxes of a partition may wait for a sink (Kafka, the lake, the
+	// analytical tables) before it stops sealing: how long a sink may be down.
 	MaxPending int `yaml:"maxPending" env:"MAX_PENDING"`
 }
 
@@ -135,7 +136,7 @@ func Default() Config {
 		Kafka:      Kafka{Brokers: []string{"127.0.0.1:9092"}},
 		Registry:   Registry{URL: "http://127.0.0.1:8081"},
 		Store:      Store{Folder: "data/checkpoints", S3: S3{Region: "us-east-1"}},
-		Checkpoint: Checkpoint{Interval: 30 * time.Second, Deadline: 10 * time.Second, Retain: 20, MaxPending: 20},
+		Checkpoint: Checkpoint{Interval: 30 * time.Second, Deadline: 10 * time.Second, Retain: 20, MaxPending: 240},
 		Meter:      Meter{MaxSpeedKmh: 160},
 		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
 		Admin:      Admin{Listen: "127.0.0.1:8080"},

@@ -25,6 +25,7 @@ import (
 	"taximeter/cluster/grain"
 	"taximeter/schemas"
 	"taximeter/schemas/registry"
+	"taximeter/sinks"
 	"taximeter/sinks/kafkaout"
 )
 
@@ -52,6 +53,8 @@ type Options struct {
 	// the node sees it, and more options for the clients that send.
 	Store  func(checkpoint.Store) checkpoint.Store
 	Output []kgo.Opt
+	// Tables are sinks beside the configured ones; the node closes them.
+	Tables []sinks.Sink
 }
 
 // Node is one taximeter process.
@@ -71,6 +74,7 @@ type Node struct {
 	coordinator *actor.PID
 	rounds      atomic.Pointer[coordinator.Status]
 	voices      *kafkaout.Kafka
+	tables      []*table
 	partitions  int
 	ends        ingest.Offsets // replay: where it ends; nil = live
 	tokens      atomic.Int64
@@ -119,7 +123,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 			n = nil
 		}
 	}()
-	for _, step := range []func(context.Context) error{n.openStore, n.openKafka, n.openCatalogues, n.openChain, n.openCluster, n.openAdmin, n.takeSeat} {
+	for _, step := range []func(context.Context) error{n.openStore, n.openKafka, n.openCatalogues, n.openChain, n.openTables, n.openCluster, n.openAdmin, n.takeSeat} {
 		if err := step(ctx); err != nil {
 			return n, err
 		}
@@ -128,6 +132,9 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	n.background(n.watchTopics)
 	n.background(n.showOffsets)
 	n.background(n.crew.run)
+	for _, t := range n.tables {
+		n.background(t.run)
+	}
 	if n.crew.pulse != nil {
 		n.background(n.crew.pulse.run)
 	}
@@ -251,6 +258,7 @@ func (n *Node) takeDown() {
 		n.system.Shutdown()
 	}
 	n.running.Wait()
+	n.closeTables()
 	if n.voices != nil {
 		n.voices.Close()
 	}

@@ -74,7 +74,7 @@ func (n *Node) Partitions() []admin.PartitionStatus {
 }
 
 func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
-	st.Epoch, st.Published = int64(t.epoch), int64(t.Published())
+	st.Epoch, st.Published = int64(t.epoch), int64(t.speaker.Published())
 	if err := t.failure.Load(); err != nil {
 		st.State, st.Error = "failed", (*err).Error()
 	} else if err := t.node.inputFault.Load(); err != nil {
@@ -133,6 +133,9 @@ func (n *Node) Checkpoints(ctx context.Context, recent int) (admin.CheckpointSta
 	st.Tip, st.AgeS = int64(rounds.Tip.Number), time.Since(rounds.RoundAt).Seconds()
 	if rounds.LastError != nil {
 		st.LastError = rounds.LastError.Error()
+	}
+	for _, t := range n.tables {
+		st.Sinks = append(st.Sinks, t.status())
 	}
 	chain := checkpoint.NewChain(n.store, n.ns)
 	for number := rounds.Tip.Number; number >= rounds.Tip.Oldest && len(st.Recent) < recent; number-- {

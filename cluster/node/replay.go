@@ -85,7 +85,8 @@ func (n *Node) settle(ctx context.Context) error {
 	}
 }
 
-// published waits until what the tip has pending is public, for as long as a round may take.
+// published waits until what the tip has pending is public on Kafka, for as long as a round
+// may take.
 func (n *Node) published(ctx context.Context, tip checkpoint.Manifest) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
 	defer cancel()
@@ -96,7 +97,7 @@ func (n *Node) published(ctx context.Context, tip checkpoint.Manifest) error {
 		}
 		for _, t := range n.runs() {
 			e := tip.Entries[t.partition]
-			behind -= len(e.Pending) - len(e.Unpublished(t.Published()))
+			behind -= len(e.Pending) - len(e.Unpublished(t.speaker.Published()))
 		}
 		if behind == 0 {
 			return nil

@@ -39,13 +39,13 @@ func (t *task) publishAll(ctx context.Context, pending []checkpoint.OutboxRef) e
 	last := pending[len(pending)-1].Made
 	tick := time.NewTicker(beatEvery / 25)
 	defer tick.Stop()
-	for t.Published() < last {
+	for t.speaker.Published() < last {
 		select {
 		case <-tick.C:
 		case <-t.ctx.Done():
 			return t.ctx.Err()
 		case <-ctx.Done():
-			return fmt.Errorf("outboxes of the line that the restore left behind are published up to %d of %d: %w", t.Published(), last, ctx.Err())
+			return fmt.Errorf("outboxes of the line that the restore left behind are published up to %d of %d: %w", t.speaker.Published(), last, ctx.Err())
 		}
 	}
 	return nil

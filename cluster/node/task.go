@@ -239,7 +239,9 @@ func (t *task) why() error {
 
 func (t *task) Partition() schemas.Partition        { return t.partition }
 func (t *task) Incarnation() checkpoint.Incarnation { return t.incarnation }
-func (t *task) Published() checkpoint.Number        { return t.speaker.Published() }
+
+// Published is up to where every sink has the partition's outboxes.
+func (t *task) Published() checkpoint.Number { return t.node.heldByTables(t.speaker.Published()) }
 
 // Revoked hears that the chain holds another run of the partition.
 func (t *task) Revoked() { t.failed(host.ErrRevoked) }
@@ -295,7 +297,7 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 	}
 	seal.Next, seal.Watermark, seal.Files = checkpoint.Offsets(cut.Next), cut.Watermark, up.Files
 	seal.Alerts = checkpoint.Alerts{Unsent: cut.Unsent, Seen: cut.Seen, LogNext: cut.LogNext}
-	seal.Published = t.speaker.Published()
+	seal.Published = t.Published()
 	seal.Reached = cut.Reached && base.Abandoned != nil
 	if err := checkpoint.Offer(ctx, t.node.store, seal); err != nil {
 		return nil, err
@@ -313,14 +315,7 @@ func (t *task) speakerSpec() host.SpeakerSpec {
 			return n.confirm(ctx, t.partition, t.incarnation, t.epoch)
 		},
 		Outbox: func(ctx context.Context, ref checkpoint.OutboxRef) (schemas.Outbox, error) {
-			if newest := t.outbox.Load(); newest != nil && newest.key == ref.File.Key {
-				return newest.content, nil
-			}
-			data, err := checkpoint.ReadFile(ctx, n.store, ref.File)
-			if err != nil {
-				return schemas.Outbox{}, err
-			}
-			return checkpoint.DecodeOutbox(ref.File.Key, data)
+			return n.readOutbox(ctx, t.partition, ref)
 		},
 		Revoked: t.Revoked,
 		Log:     n.log,

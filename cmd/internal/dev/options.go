@@ -9,6 +9,7 @@ import (
 
 	"taximeter/cmd/internal/feed"
 	"taximeter/schemas"
+	"taximeter/sinks"
 )
 
 // Options of a run.
@@ -36,6 +37,8 @@ type Options struct {
 	// OnProgress is told how much of the event files was sent, OnProduced that it was all.
 	OnProgress func(read, size int64)
 	OnProduced func()
+
+	tables []sinks.Sink // more, for tests
 }
 
 // DefaultOptions are those of a run without flags.

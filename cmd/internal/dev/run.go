@@ -102,7 +102,8 @@ func (r *run) config() node.Config {
 }
 
 func (r *run) start(ctx context.Context, mode node.Mode) (err error) {
-	r.node, err = node.Start(ctx, r.config(), node.Options{Mode: mode, AppendTimes: ingest.AppendTimesFromRecords, Log: r.o.Log})
+	r.node, err = node.Start(ctx, r.config(), node.Options{Mode: mode, AppendTimes: ingest.AppendTimesFromRecords, Log: r.o.Log,
+		Tables: r.o.tables})
 	return r.o.portTaken(err)
 }
 

@@ -1,0 +1,202 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"taximeter/checkpoint"
+	"taximeter/cluster/admin"
+	"taximeter/schemas"
+	"taximeter/sinks"
+)
+
+// table feeds one sink that takes the outboxes of all partitions: the owner of one of them
+// does it, and any other node may without harm. The others only watch how far it has come,
+// because an outbox stays in the chain until every sink has it.
+//
+// A sink that is slow or down holds back nothing but its own outboxes.
+type table struct {
+	node *Node
+	sink sinks.Sink
+	duty schemas.Partition // whose owner feeds it
+
+	held  atomic.Int64 // checkpoint.Number up to which nothing is missing
+	state atomic.Pointer[tableState]
+}
+
+// tableState is what the last attempt brought.
+type tableState struct {
+	feeds bool
+	err   error
+}
+
+const (
+	// outboxesAtOnce bounds what one commit holds in memory.
+	outboxesAtOnce = 240
+	tableTimeout   = 5 * time.Minute // for one commit
+	longestPause   = 10 * time.Second
+)
+
+// run follows the chain until the node ends.
+func (t *table) run() {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	var seen checkpoint.Number // tip that was followed
+	pause, next := firstTablePause, time.Time{}
+	for {
+		select {
+		case <-tick.C:
+		case <-t.node.ctx.Done():
+			return
+		}
+		tip := t.node.newestTip()
+		if tip == nil || tip.Number == seen && t.held.Load() >= int64(seen) || time.Now().Before(next) {
+			continue
+		}
+		feeds := tip.Entries[t.duty].Owner == t.node.id()
+		ctx, cancel := context.WithTimeout(t.node.ctx, tableTimeout)
+		err := t.follow(ctx, feeds)
+		cancel()
+		if t.node.ctx.Err() != nil {
+			return
+		}
+		t.report(feeds, err)
+		seen = tip.Number
+		switch {
+		case err != nil:
+			next = time.Now().Add(pause)
+			pause = min(2*pause, longestPause)
+		case !feeds: // somebody else does: look again in a while
+			next = time.Now().Add(t.node.cfg.Checkpoint.Interval / 4)
+			pause = firstTablePause
+		default:
+			pause = firstTablePause
+		}
+	}
+}
+
+const firstTablePause = 200 * time.Millisecond
+
+func (t *table) report(feeds bool, err error) {
+	before := t.state.Swap(&tableState{feeds, err})
+	switch failed := before != nil && before.err != nil; {
+	case err != nil && (!failed || before.err.Error() != err.Error()):
+		t.node.log.Error("a sink cannot be fed; it will be tried again, everything else goes on", "sink", t.sink.Name(), "err", err)
+	case err == nil && failed:
+		t.node.log.Info("the sink is fed again", "sink", t.sink.Name())
+	}
+}
+
+// follow brings the sink up to the chain's tip if it is on us to feed it, and learns how
+// far it is.
+func (t *table) follow(ctx context.Context, feed bool) error {
+	for {
+		// The order matters: what is no longer pending when the chain is read, the sink had
+		// before, and then a commit that begins from the earlier progress is refused.
+		from, err := t.sink.Progress(ctx)
+		if err != nil {
+			return err
+		}
+		tip, err := checkpoint.NewChain(t.node.store, t.node.ns).Tip(ctx)
+		if err != nil {
+			return err
+		}
+		t.held.Store(max(t.held.Load(), int64(from.Made)))
+		if !feed {
+			return nil
+		}
+		done, err := t.step(ctx, tip, from)
+		if err != nil && !errors.Is(err, sinks.ErrMoved) || done {
+			return err
+		}
+	}
+}
+
+// step is one commit; done tells that nothing is missing up to the tip.
+func (t *table) step(ctx context.Context, tip checkpoint.Manifest, from sinks.Progress) (done bool, err error) {
+	if from.Restores < len(tip.Restores) {
+		return false, t.sink.Rewind(ctx, from, tip.Restores[from.Restores])
+	}
+	refs, to, err := sinks.Due(tip, from, outboxesAtOnce)
+	if err != nil {
+		return false, err
+	}
+	if len(refs) == 0 { // nothing to commit, hence no commit
+		t.held.Store(int64(to.Made))
+		return true, nil
+	}
+	items := make([]sinks.Item, len(refs))
+	for i, r := range refs {
+		o, err := t.node.readOutbox(ctx, r.Partition, r.OutboxRef)
+		if err != nil {
+			return false, fmt.Errorf("outbox %d of partition %d: %w", r.Made, r.Partition, err)
+		}
+		items[i] = sinks.Item{Partition: r.Partition, Made: r.Made, Outbox: o, Abandoned: r.Abandoned}
+	}
+	return false, t.sink.Commit(ctx, from, to, items)
+}
+
+func (t *table) status() admin.SinkStatus {
+	st := admin.SinkStatus{Name: t.sink.Name(), Held: t.held.Load()}
+	if last := t.state.Load(); last != nil {
+		st.Feeds = last.feeds
+		if last.err != nil {
+			st.Error = last.err.Error()
+		}
+	}
+	return st
+}
+
+// heldByTables is the least number up to which every sink of tables lacks nothing.
+func (n *Node) heldByTables(upTo checkpoint.Number) checkpoint.Number {
+	for _, t := range n.tables {
+		upTo = min(upTo, checkpoint.Number(t.held.Load()))
+	}
+	return upTo
+}
+
+// newestTip is the newest manifest that this process has seen; nil = none yet.
+func (n *Node) newestTip() *checkpoint.Manifest {
+	tip := n.tip.Load()
+	if rounds := n.rounds.Load(); rounds != nil && (tip == nil || rounds.Tip.Number > tip.Number) {
+		tip = &rounds.Tip
+	}
+	return tip
+}
+
+// readOutbox reads what a pending reference cites.
+func (n *Node) readOutbox(ctx context.Context, p schemas.Partition, ref checkpoint.OutboxRef) (schemas.Outbox, error) {
+	n.mu.Lock()
+	t := n.tasks[p]
+	n.mu.Unlock()
+	if t != nil {
+		if newest := t.outbox.Load(); newest != nil && newest.key == ref.File.Key {
+			return newest.content, nil
+		}
+	}
+	data, err := checkpoint.ReadFile(ctx, n.store, ref.File)
+	if err != nil {
+		return schemas.Outbox{}, err
+	}
+	return checkpoint.DecodeOutbox(ref.File.Key, data)
+}
+
+// openTables makes the sinks of tables ready.
+func (n *Node) openTables(context.Context) error {
+	for i, s := range n.o.Tables {
+		n.tables = append(n.tables, &table{node: n, sink: s, duty: schemas.Partition(i % n.partitions)})
+	}
+	n.settings.TellVerdicts, n.settings.TellTrips = len(n.tables) > 0, len(n.tables) > 0
+	return nil
+}
+
+func (n *Node) closeTables() {
+	for _, t := range n.tables {
+		if err := t.sink.Close(); err != nil {
+			n.log.Warn("a sink did not end cleanly", "sink", t.sink.Name(), "err", err)
+		}
+	}
+}
