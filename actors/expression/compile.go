@@ -51,7 +51,7 @@ func NewCompiler() (rule.ExpressionCompiler, error) {
 	for i := range features {
 		f := &features[i]
 		c.features[f.name] = f
-		options = append(options, cel.Variable(f.name, f.typ))
+		options = append(options, cel.Variable(f.name, f.celType()))
 	}
 	var err error
 	if c.env, err = cel.NewCustomEnv(options...); err != nil {
@@ -91,7 +91,7 @@ func (c *compiler) compile(text string) (rule.Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExpression, err)
 	}
-	return &condition{program, c.features}, nil
+	return &condition{program, c.features, c.plain(checked.NativeRep().Expr())}, nil
 }
 
 // checkNames reports the names that are no feature, which are the most likely mistake, with

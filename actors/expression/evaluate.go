@@ -18,11 +18,18 @@ var ErrEvaluation = errors.New("condition could not be evaluated")
 type condition struct {
 	program  cel.Program
 	features map[string]*feature
+	plain    plain // nil = only CEL can tell
 }
 
 // Holds evaluates the condition. Errors are the facts' doing: a division by zero, an
 // integer that overflows.
 func (c *condition) Holds(f *rule.Facts, at schemas.Millis) (bool, error) {
+	if c.plain != nil {
+		m := moment{f, at}
+		if holds, known := c.plain(m); known {
+			return holds, nil
+		}
+	}
 	value, _, err := c.program.Eval(&activation{moment{f, at}, c.features})
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrEvaluation, err)
@@ -46,7 +53,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	if f == nil {
 		return nil, false
 	}
-	return f.value(&a.moment), true
+	return f.celValue(a.moment), true
 }
 
 func (a *activation) Parent() cel.Activation { return nil }
