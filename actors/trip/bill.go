@@ -1,8 +1,6 @@
 package trip
 
 import (
-	"math/big"
-
 	"taximeter/actors/tariff"
 	"taximeter/schemas"
 )
@@ -211,47 +209,4 @@ func (s *State) price(env *Env) *schemas.Tariff {
 		asOf = s.billing.revision
 	}
 	return env.Tariffs.Find(s.story.place, s.story.start, asOf)
-}
-
-// Amount is the bill's amount by its distance, duration, multiplier and motive: exact
-// rational arithmetic, one rounding at the end, half to even. False means that it is
-// beyond what decimal(12,2) can hold.
-func Amount(t *schemas.Tariff, b *schemas.Bill) (schemas.Cents, bool) {
-	// Everything over one denominator: micros * 60 (minutes) * 10^6 (km from mm) * 1000 (multiplier).
-	const denominator = 60 * 1_000_000 * 1000
-	minimum := product(int64(t.Minimum), denominator)
-	if b.Motive == schemas.MotiveCancelled {
-		return cents(product(int64(t.CancelFee), denominator), denominator)
-	}
-	sum := product(int64(t.Base), 60*1_000_000)
-	sum.Add(sum, product(int64(t.PerKm), b.DistanceMM, 60))
-	sum.Add(sum, product(int64(t.PerMin), b.DurationS, 1_000_000))
-	sum.Mul(sum, big.NewInt(int64(b.Multiplier)))
-	if sum.Cmp(minimum) < 0 {
-		sum = minimum
-	}
-	return cents(sum, denominator)
-}
-
-func product(factors ...int64) *big.Int {
-	p := big.NewInt(1)
-	for _, f := range factors {
-		p.Mul(p, big.NewInt(f))
-	}
-	return p
-}
-
-// cents rounds micros over a denominator to cents, half to even.
-func cents(micros *big.Int, denominator int64) (schemas.Cents, bool) {
-	const microsPerCent = 10_000
-	den := product(denominator, microsPerCent)
-	q, r := new(big.Int).DivMod(micros, den, new(big.Int)) // Euclidean: 0 <= r < den
-	half := r.Lsh(r, 1).Cmp(den)
-	if half > 0 || (half == 0 && q.Bit(0) == 1) {
-		q.Add(q, big.NewInt(1))
-	}
-	if !q.IsInt64() || q.Int64() > int64(schemas.MaxCents) || q.Int64() < -int64(schemas.MaxCents) {
-		return 0, false
-	}
-	return schemas.Cents(q.Int64()), true
 }
