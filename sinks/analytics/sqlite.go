@@ -1,0 +1,146 @@
+package analytics
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
+
+	"taximeter/schemas"
+	"taximeter/sinks"
+)
+
+// sqlite is the embedded database: one file, one writer at a time.
+type sqlite struct {
+	*sql.DB
+	namespace string
+}
+
+var sqliteDialect = dialect{
+	database: "sqlite",
+	versions: "CREATE TABLE IF NOT EXISTS esquema (numero INTEGER PRIMARY KEY, nome TEXT NOT NULL, aplicada_em TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+	claim:    "INSERT INTO progresso (namespace, made, restores, atualizado_em) VALUES (?, 0, 0, 0)",
+}
+
+func (db *DB) openSQLite(ctx context.Context, path, namespace string) error {
+	if path == "" {
+		return fmt.Errorf("%w: write the file's path after sqlite:", ErrRefused)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the folder of the file: %w", err)
+	}
+	pool, err := sql.Open("sqlite", sqliteURL(path))
+	if err != nil {
+		return err
+	}
+	s := &sqlite{pool, namespace}
+	err = s.write(ctx, func(tx *sql.Tx) error { return sqliteDialect.prepare(ctx, tx, namespace) })
+	if err != nil {
+		return errors.Join(err, pool.Close())
+	}
+	db.store, db.Reader = s, Reader{pool, millis}
+	return nil
+}
+
+// sqliteURL names a file and how it is used. An outbox is forgotten once all sinks have it, so
+// a commit must survive the loss of power: synchronous=FULL, one fsync a commit. A second
+// process on the file is waited for (busy_timeout, ms). The cache (KiB) saves most reads of a
+// commit's random keys.
+func sqliteURL(path string) string {
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-16384)"}}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}
+	return u.String()
+}
+
+// write runs f in a transaction that holds the file's only write lock from its beginning.
+func (s *sqlite) write(ctx context.Context, f func(*sql.Tx) error) error {
+	tx, err := s.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func (s *sqlite) progress(ctx context.Context) (p sinks.Progress, err error) {
+	err = s.QueryRowContext(ctx, "SELECT made, restores FROM progresso WHERE namespace = ?", s.namespace).Scan(&p.Made, &p.Restores)
+	return p, err
+}
+
+func (s *sqlite) commit(ctx context.Context, from, to sinks.Progress, rows rows) error {
+	now := schemas.Millis(time.Now().UnixMilli())
+	return s.write(ctx, func(tx *sql.Tx) error {
+		var at sinks.Progress
+		var last instantColumn
+		err := tx.QueryRowContext(ctx, "SELECT made, restores, ultima_janela FROM progresso WHERE namespace = ?", s.namespace).Scan(&at.Made, &at.Restores, &last)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read progress: %w", err)
+		case at != from:
+			return fmt.Errorf("it stands at %+v: %w", at, sinks.ErrMoved)
+		}
+		newest := rows.retain(schemas.Millis(last))
+		err = insert(ctx, tx, tripTable("viagens"), len(rows.trips), func(i int) []any { return rows.trips[i].values(millis, now) })
+		if err != nil {
+			return err
+		}
+		err = insert(ctx, tx, windowTable("janelas"), len(rows.windows), func(i int) []any { return rows.windows[i].values(millis, now) })
+		if err != nil {
+			return err
+		}
+		if newest != schemas.NoTime {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM janelas WHERE janela_inicio < ?", newest.Add(-WindowRetention)); err != nil {
+				return fmt.Errorf("prune janelas: %w", err)
+			}
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE progresso SET made = ?, restores = ?, ultima_janela = ?, atualizado_em = ? WHERE namespace = ?",
+			to.Made, to.Restores, instant(millis).orNull(newest), int64(now), s.namespace)
+		return err
+	})
+}
+
+// insert upserts n rows of values in statements of up to sqliteRows rows: most of the cost of
+// a row is that of its statement.
+func insert(ctx context.Context, tx *sql.Tx, t table, n int, values func(i int) []any) error {
+	for size := sqliteRows; n > 0 && size > 0; size /= sqliteRows {
+		if n < size {
+			continue
+		}
+		row := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
+		statement, err := tx.PrepareContext(ctx, t.upsert("VALUES "+row+strings.Repeat(", "+row, size-1)))
+		if err != nil {
+			return fmt.Errorf("write %s: %w", t.name, err)
+		}
+		args := make([]any, 0, size*len(t.columns))
+		for ; n >= size; n -= size {
+			args = args[:0]
+			for i := range size {
+				args = append(args, values(n-size+i)...)
+			}
+			if _, err := statement.ExecContext(ctx, args...); err != nil {
+				return errors.Join(fmt.Errorf("write %s: %w", t.name, err), statement.Close())
+			}
+		}
+		if err := statement.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const sqliteRows = 64
+
+func (s *sqlite) close() error { return s.Close() }
