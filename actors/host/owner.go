@@ -198,7 +198,7 @@ func (o *Owner) Receive(ctx actor.Context) {
 func (o *Owner) receive(ctx actor.Context) (err error) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		o.trips = &trips{ctx: ctx}
+		o.trips = newTrips(ctx)
 		if o.part, err = o.spec.Build(o.trips); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -72,8 +73,23 @@ func (m *mailbox) UserMessageCount() int { return 0 }
 // trips runs the trips of one owner through their actors. It is the partition's Runner.
 type trips struct {
 	ctx   actor.Context // the owner's
+	props *actor.Props  // of every trip; makes the actor and the mailbox of born
+	born  *cell         // the one being spawned
 	lives int64         // actors spawned so far
 	step  step
+}
+
+// cell is what a trip's actor consists of, in one object: there may be a million.
+type cell struct {
+	mailbox
+	tripActor
+}
+
+func newTrips(owner actor.Context) *trips {
+	t := &trips{ctx: owner}
+	t.props = actor.PropsFromProducer(func() actor.Actor { return &t.born.tripActor },
+		actor.WithMailbox(func() actor.Mailbox { return &t.born.mailbox }))
+	return t
 }
 
 // post runs one step of a trip in its actor, which begins to live now if it did not yet.
@@ -86,17 +102,15 @@ func (t *trips) post(s *partition.Slot) {
 }
 
 func (t *trips) spawn(s *partition.Slot) *mailbox {
-	m := &mailbox{}
-	state := s.Trip
-	props := actor.PropsFromProducer(func() actor.Actor { return &tripActor{state} },
-		actor.WithMailbox(func() actor.Mailbox { return m }))
+	t.born = &cell{tripActor: tripActor{s.Trip}}
 	// Each life has a name of its own: the notice of an earlier life's end comes later than
 	// the next life may begin.
 	t.lives++
-	pid, err := t.ctx.SpawnNamed(props, fmt.Sprintf("%s~%d", s.ID, t.lives))
+	pid, err := t.ctx.SpawnNamed(t.props, string(s.ID)+"~"+strconv.FormatInt(t.lives, 10))
 	if err != nil {
 		panic(fmt.Sprintf("trip %q lives twice under one owner: %v", s.ID, err))
 	}
+	m := &t.born.mailbox
 	m.pid = pid
 	s.Actor = m
 	return m

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/internal/heap"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/registry"
@@ -64,6 +65,7 @@ func RunBare(ctx context.Context, s BareSpec) (b Bare, err error) {
 
 // consumeBare reads with the client settings of actors/ingest, and decodes with its decoder.
 func consumeBare(ctx context.Context, s BareSpec, say *json.Encoder) error {
+	heap.Tune()
 	used := meter()
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers...), kgo.DisableClientMetrics(), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(500*time.Millisecond),

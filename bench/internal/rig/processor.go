@@ -15,6 +15,7 @@ import (
 
 	"taximeter/actors/ingest"
 	"taximeter/cluster/node"
+	"taximeter/internal/heap"
 	"taximeter/schemas"
 )
 
@@ -49,6 +50,7 @@ type Up struct {
 // process runs a node: a replay to its end, a live one until it is dismissed. It says Up,
 // then Processed.
 func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
+	heap.Tune()
 	gone := parentGone()
 	stopProfiles, err := profile(s.Profiles)
 	if err != nil {
