@@ -81,7 +81,7 @@ func TestWayOfACheckpoint(t *testing.T) {
 	must(t, err)
 	m, err = checkpoint.Assign(tip, limits, stamp("b"), checkpoint.Join{Node: "b"}, checkpoint.Start{Partition: 0, Owner: "b", Incarnation: 1})
 	tip = commit(other, m, err)
-	back, err := Restore(t.Context(), objects, tip.Entries[0].Files, filepath.Join(dir, "b"), sh, filepath.Join(dir, "a"))
+	back, err := Restore(t.Context(), objects, tip.Entries[0].Files, filepath.Join(dir, "b"), sh, Folder{Dir: filepath.Join(dir, "a")})
 	must(t, err)
 	if got := content(t, back); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -15,17 +16,16 @@ import (
 )
 
 // Restore brings the files of an entry into dir, which must be absent or empty, and opens
-// the store. Files that lie in one of the reuse folders (an earlier store, a standby's) are
-// linked instead of fetched, if their content is the cited one. An entry without files
-// gives a new store.
+// the store. Files that lie in one of the reuse folders are taken over instead of fetched.
+// An entry without files gives a new store.
 //
 // A file whose bytes are not those cited is a *checkpoint.CorruptError that names it.
-func Restore(ctx context.Context, store checkpoint.Store, files []checkpoint.File, dir string, shared *Shared, reuse ...string) (*Store, error) {
+func Restore(ctx context.Context, store checkpoint.Store, files []checkpoint.File, dir string, shared *Shared, reuse ...Folder) (*Store, error) {
 	if len(files) == 0 {
 		return Open(dir, shared)
 	}
-	if err := Fetch(ctx, store, files, dir, shared, reuse...); err != nil {
-		return nil, err
+	if err := fill(ctx, store, files, dir, shared.fs, reuse); err != nil {
+		return nil, fmt.Errorf("restore into %s: %w", dir, err)
 	}
 	st, err := reopen(dir, shared)
 	if err != nil {
@@ -41,56 +41,50 @@ func Restore(ctx context.Context, store checkpoint.Store, files []checkpoint.Fil
 	return st, nil
 }
 
-// Fetch is Restore without opening: how a standby holds the files of an entry ready.
-func Fetch(ctx context.Context, store checkpoint.Store, files []checkpoint.File, dir string, shared *Shared, reuse ...string) error {
-	fs := shared.fs
+func fill(ctx context.Context, store checkpoint.Store, files []checkpoint.File, dir string, fs vfs.FS, reuse []Folder) error {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("restore into %s: %w", dir, err)
+		return err
 	}
 	there, err := fs.List(dir)
 	if err != nil {
-		return fmt.Errorf("restore into %s: %w", dir, err)
+		return err
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("restore into %s: it is not empty", dir)
+		return errors.New("it is not empty")
 	}
-	err = inParallel(ctx, len(files), func(ctx context.Context, i int) error {
+	return inParallel(ctx, transfers, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
-		if f.Name == "" || f.Name != fs.PathBase(f.Name) || f.Name[0] == '.' {
-			return &checkpoint.CorruptError{Key: f.Key, Detail: fmt.Sprintf("it is cited under the name %q", f.Name)}
+		if err := checkName(fs, f); err != nil {
+			return err
 		}
 		path := fs.PathJoin(dir, f.Name)
-		for _, old := range reuse {
-			if linked, err := link(fs, f, fs.PathJoin(old, f.Name), path); linked || err != nil {
-				return err
-			}
+		if taken, err := takeOver(fs, f, path, reuse); taken || err != nil {
+			return err
 		}
 		return fetch(ctx, store, f, fs, path)
 	})
-	if err != nil {
-		return fmt.Errorf("restore into %s: %w", dir, err)
+}
+
+// checkName refuses a name that would lead out of the folder.
+func checkName(fs vfs.FS, f checkpoint.File) error {
+	if f.Name == "" || f.Name != fs.PathBase(f.Name) || f.Name[0] == '.' {
+		return &checkpoint.CorruptError{Key: f.Key, Detail: fmt.Sprintf("it is cited under the name %q", f.Name)}
 	}
 	return nil
 }
 
-// link takes a local file over if it is the one cited. Only tables: Pebble writes on in the
-// others.
-func link(fs vfs.FS, f checkpoint.File, from, to string) (bool, error) {
-	if !isTable(f.Name) {
-		return false, nil
-	}
-	info, err := fs.Stat(from)
+// isCited reports whether the file at path is the one cited. One that cannot be read, or
+// holds other bytes, is not: the object store has the right ones.
+func isCited(fs vfs.FS, f checkpoint.File, path string) bool {
+	info, err := fs.Stat(path)
 	if err != nil || info.Size() != f.Size {
-		return false, nil //nolint:nilerr // not there, or another file of that name: fetched instead
+		return false
 	}
-	if sum, err := hashFile(fs, from); err != nil || sum != f.SHA256 {
-		return false, nil //nolint:nilerr // unreadable or other bytes: the object store has the right ones
-	}
-	if err := vfs.LinkOrCopy(fs, from, to); err != nil {
-		return false, err
-	}
-	return true, nil
+	sum, err := hashFile(fs, path)
+	return err == nil && sum == f.SHA256
 }
+
+func isNotExist(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // attempts to read one object whose body breaks off: opening it is retried by the adapter.
 const attempts = 4

@@ -59,7 +59,7 @@ func (s *Snapshot) Upload(ctx context.Context, store checkpoint.Store, ns checkp
 	}
 	up := Uploaded{Files: make([]checkpoint.File, len(names))}
 	isNew := make([]bool, len(names))
-	err = inParallel(ctx, len(names), func(ctx context.Context, i int) error {
+	err = inParallel(ctx, transfers, len(names), func(ctx context.Context, i int) error {
 		f, err := s.describe(names[i])
 		if err != nil {
 			return err
@@ -136,13 +136,13 @@ func hashFile(fs vfs.FS, path string) (sum string, err error) {
 	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, file.Close())
 }
 
-// inParallel calls do for 0 .. n-1, some at once, and ends early on an error.
-func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+// inParallel calls do for 0 .. n-1, most at once, and ends early on an error.
+func inParallel(ctx context.Context, most, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(transfers, n) {
+	for range min(most, n) {
 		workers.Go(func() {
 			for i := range next {
 				if err := do(ctx, i); err != nil {

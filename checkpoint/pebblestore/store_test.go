@@ -167,7 +167,7 @@ func TestCrashBetweenApplyAndCheckpoint(t *testing.T) {
 		apply(t, st, map[string]string{"t/a": "not sealed", "t/c": "not sealed"})
 
 		after := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(seed, 0))})
-		back, err := Restore(t.Context(), objects, entry, "again", shared(t, after), "s")
+		back, err := Restore(t.Context(), objects, entry, "again", shared(t, after), Folder{Dir: "s"})
 		must(t, err)
 		if got, want := content(t, back), map[string]string{"t/a": "sealed", "t/b": "sealed"}; !maps.Equal(got, want) {
 			t.Fatalf("seed %d: got %v", seed, got)
@@ -284,11 +284,14 @@ func TestReusedFilesAreNotFetched(t *testing.T) {
 		}
 		return storetest.None
 	}}
-	must(t, Fetch(t.Context(), counting, files, "standby", sh, "nothing-here", "s"))
+	mirror := NewMirror("standby", sh)
+	if _, err := mirror.Follow(t.Context(), counting, files, Folder{Dir: "nothing-here"}, Folder{Dir: "s"}); err != nil {
+		t.Fatal(err)
+	}
 	if fetched != 0 {
 		t.Errorf("%d tables fetched though they lie here", fetched)
 	}
-	back, err := Restore(t.Context(), objects, files, "r", sh, "standby")
+	back, err := Restore(t.Context(), objects, files, "r", sh, mirror.Folder())
 	must(t, err)
 	if got := content(t, back); !maps.Equal(got, map[string]string{"t/a": "1"}) {
 		t.Errorf("got %v", got)
@@ -317,7 +320,7 @@ func TestDamagedLocalFilesAreFetchedInstead(t *testing.T) {
 		_, err = file.Write(bad)
 		must(t, errors.Join(err, file.Close()))
 	}
-	back, err := Restore(t.Context(), objects, files, "r", sh, "standby")
+	back, err := Restore(t.Context(), objects, files, "r", sh, Folder{Dir: "standby"})
 	must(t, err)
 	if got := content(t, back); !maps.Equal(got, map[string]string{"t/a": "1"}) {
 		t.Errorf("got %v", got)
