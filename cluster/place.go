@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"taximeter/checkpoint"
-	"taximeter/schemas"
 )
 
 // Place says who should run each partition, given who runs it now (index = partition, "" =
@@ -162,67 +161,4 @@ func score(p int, m Member) float64 {
 	x ^= x >> 31
 	u := (float64(x>>11) + 0.5) / (1 << 53) // in (0, 1)
 	return -float64(m.Weight) / math.Log(u)
-}
-
-// Standbys says who should keep each partition warm, copies of them each, in the order in
-// which they take over: the next takers in rendezvous order, other zones than the owner's
-// and than those before first. It depends on members and owners alone: any node can say who
-// is warm without asking.
-func Standbys(members []Member, owners []checkpoint.NodeID, copies int) [][]checkpoint.NodeID {
-	all := make([][]checkpoint.NodeID, len(owners))
-	for p, owner := range owners {
-		if owner != "" {
-			all[p] = standbys(members, p, owner, copies)
-		}
-	}
-	return all
-}
-
-func standbys(members []Member, p int, owner checkpoint.NodeID, copies int) []checkpoint.NodeID {
-	var order []Member
-	zones := make(map[string]bool)
-	for _, m := range members {
-		if m.ID == owner {
-			zones[m.Zone] = true
-		} else if m.takes() {
-			order = append(order, m)
-		}
-	}
-	slices.SortFunc(order, byID)
-	slices.SortStableFunc(order, func(a, b Member) int { return cmp.Compare(score(p, b), score(p, a)) })
-	var chosen []checkpoint.NodeID
-	for len(chosen) < copies && len(order) > 0 {
-		i := slices.IndexFunc(order, func(m Member) bool { return m.Zone != "" && !zones[m.Zone] })
-		i = max(i, 0)
-		chosen = append(chosen, order[i].ID)
-		zones[order[i].Zone] = true
-		order = slices.Delete(order, i, i+1)
-	}
-	return chosen
-}
-
-// Successors says who runs what when dead is taken over: its partitions go to their first
-// standby, which is warm, however uneven that is; Place and Plan then level it with planned
-// moves. Without standbys they go where Place wants them. Nothing else moves. members holds
-// the dead member too, for its zone.
-func Successors(members []Member, owners []checkpoint.NodeID, dead checkpoint.NodeID, copies int) []checkpoint.NodeID {
-	living := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.ID == dead })
-	next := slices.Clone(owners)
-	var orphans []schemas.Partition
-	for p, owner := range owners {
-		if owner != dead {
-			continue
-		}
-		if warm := standbys(members, p, dead, min(copies, 1)); len(warm) > 0 {
-			next[p] = warm[0]
-		} else {
-			next[p] = ""
-			orphans = append(orphans, schemas.Partition(p))
-		}
-	}
-	placed := Place(living, next)
-	for _, p := range orphans {
-		next[p] = placed[p]
-	}
-	return next
 }

@@ -261,10 +261,20 @@ func TestWalk(t *testing.T) {
 				dead := members[i].ID
 				members[i].Duty = Absent
 				standby := Standbys(members, owners, 1)
-				next := Successors(members, owners, dead, 1)
+				held := make(map[checkpoint.NodeID]Copies)
+				for p, chosen := range standby {
+					if p%3 > 0 && len(chosen) > 0 { // the others are not warm yet
+						if held[chosen[0]] == nil {
+							held[chosen[0]] = make(Copies)
+						}
+						held[chosen[0]][at(p)] = 7
+					}
+				}
+				next := Successors(members, owners, []checkpoint.NodeID{dead}, held)
 				for p := range owners {
-					if owners[p] == dead && next[p] != standby[p][0] || owners[p] != dead && next[p] != owners[p] {
-						t.Fatalf("%s is dead; partition %d of %s with standby %v goes to %s", dead, p, owners[p], standby[p], next[p])
+					warm := len(standby[p]) > 0 && held[standby[p][0]][at(p)] > 0
+					if owners[p] == dead && (warm && next[p] != standby[p][0] || next[p] == dead || next[p] == "") || owners[p] != dead && next[p] != owners[p] {
+						t.Fatalf("%s is dead; partition %d of %s with standby %v (warm: %t) goes to %q", dead, p, owners[p], standby[p], warm, next[p])
 					}
 				}
 				owners = next

@@ -37,8 +37,10 @@ func (everything) Partitions() []admin.PartitionStatus {
 func (everything) Checkpoints(context.Context, int) (admin.CheckpointStatus, error) {
 	return admin.CheckpointStatus{}, nil
 }
-func (everything) Ready() error                 { return nil }
-func (everything) Cluster() admin.ClusterStatus { return admin.ClusterStatus{} }
+func (everything) Ready() error { return nil }
+func (everything) Cluster() admin.ClusterStatus {
+	return admin.ClusterStatus{Copies: admin.Copies{Behind: map[schemas.Partition]float64{0: 1}}}
+}
 func (everything) Trip(context.Context, schemas.TripID) (admin.TripAnswer, error) {
 	return admin.TripAnswer{}, admin.ErrNoTrip
 }
@@ -137,6 +139,7 @@ func TestRulesLookAtEveryMetric(t *testing.T) {
 		"taximeter_control_offsets_total": true, // part of an identity
 		"taximeter_missing_records":       true, // of an input that is known to have stopped
 		"taximeter_skipped_offsets":       true, // an operator's own doing
+		"taximeter_standby_bytes":         true, // bounded by cluster.standbyMaxMB
 		"taximeter_revoked_runs_total":    true, // moves and take-overs, which other rules show by their effect
 	}
 	names, _ := scraped(t)

@@ -20,6 +20,7 @@ type collector struct {
 	pause, age, number          *prometheus.Desc
 	ready, revoked              *prometheus.Desc
 	held, failing               *prometheus.Desc
+	copyBehind, copyBytes       *prometheus.Desc
 }
 
 // NewCollector describes a node to Prometheus.
@@ -28,31 +29,33 @@ func NewCollector(n Node) prometheus.Collector {
 		return prometheus.NewDesc("taximeter_"+name, help, labels, nil)
 	}
 	return &collector{
-		node:      n,
-		records:   desc("records_total", "Input records by verdict.", "partition", "verdict"),
-		control:   desc("control_offsets_total", "Offsets of transaction markers and aborted records. With records_total they sum to the offsets consumed.", "partition"),
-		anomalies: desc("anomalies_total", "Odd things that cost nobody a bill.", "partition", "kind"),
-		lag:       desc("lag_records", "Offsets behind the end of the input topic.", "partition", "topic"),
-		stopped:   desc("input_stopped", "1 while an input stands still until an operator decides.", "partition", "topic", "reason"),
-		missing:   desc("missing_records", "Records that a stopped input should read next and that the log no longer holds.", "partition", "topic"),
-		skipped:   desc("skipped_offsets", "Offsets left out by an operator's word; negative when read again. With records_total and control_offsets_total they sum to the offsets consumed.", "partition", "topic"),
-		watermark: desc("watermark_seconds", "Event time of the partition, seconds since the epoch.", "partition"),
-		trips:     desc("trips_resident", "Trips in memory.", "partition"),
-		unsealed:  desc("outbox_unsealed", "Results that no committed checkpoint holds yet.", "partition"),
-		unsent:    desc("alerts_unsent", "Alerts decided and not yet durable on their topic.", "partition"),
-		pause:     desc("seal_pause_seconds", "How long the last seal stopped the partition.", "partition"),
-		age:       desc("checkpoint_age_seconds", "Time since the newest checkpoint."),
-		number:    desc("checkpoint_number", "Number of the newest manifest."),
-		held:      desc("sink_checkpoint_number", "Newest checkpoint up to which a sink lacks nothing.", "sink"),
-		failing:   desc("sink_failing", "1 while a sink cannot be fed by this node.", "sink"),
-		ready:     desc("ready", "1 when the node does its work."),
-		revoked:   desc("revoked_runs_total", "Runs of partitions that other nodes took from this one before it gave them up; what they still tried to write was refused."),
+		node:       n,
+		records:    desc("records_total", "Input records by verdict.", "partition", "verdict"),
+		control:    desc("control_offsets_total", "Offsets of transaction markers and aborted records. With records_total they sum to the offsets consumed.", "partition"),
+		anomalies:  desc("anomalies_total", "Odd things that cost nobody a bill.", "partition", "kind"),
+		lag:        desc("lag_records", "Offsets behind the end of the input topic.", "partition", "topic"),
+		stopped:    desc("input_stopped", "1 while an input stands still until an operator decides.", "partition", "topic", "reason"),
+		missing:    desc("missing_records", "Records that a stopped input should read next and that the log no longer holds.", "partition", "topic"),
+		skipped:    desc("skipped_offsets", "Offsets left out by an operator's word; negative when read again. With records_total and control_offsets_total they sum to the offsets consumed.", "partition", "topic"),
+		watermark:  desc("watermark_seconds", "Event time of the partition, seconds since the epoch.", "partition"),
+		trips:      desc("trips_resident", "Trips in memory.", "partition"),
+		unsealed:   desc("outbox_unsealed", "Results that no committed checkpoint holds yet.", "partition"),
+		unsent:     desc("alerts_unsent", "Alerts decided and not yet durable on their topic.", "partition"),
+		pause:      desc("seal_pause_seconds", "How long the last seal stopped the partition.", "partition"),
+		age:        desc("checkpoint_age_seconds", "Time since the newest checkpoint."),
+		number:     desc("checkpoint_number", "Number of the newest manifest."),
+		held:       desc("sink_checkpoint_number", "Newest checkpoint up to which a sink lacks nothing.", "sink"),
+		failing:    desc("sink_failing", "1 while a sink cannot be fed by this node.", "sink"),
+		ready:      desc("ready", "1 when the node does its work."),
+		revoked:    desc("revoked_runs_total", "Runs of partitions that other nodes took from this one before it gave them up; what they still tried to write was refused."),
+		copyBehind: desc("standby_behind_seconds", "Since when there is a newer checkpoint than this node's copy of a partition that another runs; 0 = it is the newest.", "partition"),
+		copyBytes:  desc("standby_bytes", "What the copies of partitions that other nodes run take on this node's disk."),
 	}
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
-		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked} {
+		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked, c.copyBehind, c.copyBytes} {
 		ch <- d
 	}
 }
@@ -113,5 +116,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ready = 1
 	}
 	gauge(c.ready, ready)
-	counter(c.revoked, c.node.Cluster().Revoked)
+	cluster := c.node.Cluster()
+	counter(c.revoked, cluster.Revoked)
+	gauge(c.copyBytes, float64(cluster.Copies.Bytes))
+	for p, behind := range cluster.Copies.Behind {
+		gauge(c.copyBehind, behind, strconv.Itoa(int(p)))
+	}
 }

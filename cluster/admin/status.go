@@ -114,6 +114,14 @@ type ClusterStatus struct {
 	Revoked    int64          `json:"tomadas"` // runs that others took from this node since it started, and that found out
 	Members    []MemberStatus `json:"membros"`
 	Partitions []Placement    `json:"particoes"`
+	Copies     Copies         `json:"copias"`
+}
+
+// Copies is what this node keeps of partitions that others run, to take them over without
+// fetching their state.
+type Copies struct {
+	Bytes  int64                         `json:"bytes"`
+	Behind map[schemas.Partition]float64 `json:"atrasoS"` // seconds since there is a newer checkpoint; 0 = it is the newest
 }
 
 // MemberStatus is one node of the cluster.
@@ -134,4 +142,13 @@ type Placement struct {
 	Owner     string            `json:"dono"` // "" = nobody
 	Epoch     int64             `json:"epoca"`
 	Target    string            `json:"destino,omitempty"` // where it is to move; "" = nowhere
+	Made      int64             `json:"checkpoint"`        // that its newest state is of
+	Standbys  []Standby         `json:"reservas,omitempty"`
+}
+
+// Standby is a node that holds the files of one of a partition's checkpoints. Those of other
+// nodes are known by their heartbeats, some seconds late.
+type Standby struct {
+	Node string `json:"no"`
+	Made int64  `json:"checkpoint"` // equal to the placement's: a take-over fetches nothing
 }

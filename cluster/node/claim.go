@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"taximeter/checkpoint"
@@ -10,24 +11,51 @@ import (
 	"taximeter/schemas"
 )
 
-// members makes this node a member if it sees the others, and takes over the dead: their partitions then rest
-// until whoever they are placed with claims them.
+// members makes this node a member if it sees the others, and takes over the dead: whoever
+// holds a copy of one of their partitions is given it at once.
 func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluster.View, self cluster.Member) (checkpoint.Manifest, error) {
 	var changes []checkpoint.Change
 	if !tip.IsMember(self.ID) && self.Duty == cluster.Serving && view.Admits(tip) {
 		changes = append(changes, checkpoint.Join{Node: self.ID})
 	}
-	for _, t := range c.takeOvers(tip, view) {
-		c.node.log.Warn("taking over from a dead node", "node", t.Dead, "unchanged", t.Evidence.Unchanged)
-		changes = append(changes, t)
-		for _, p := range tip.Owned(t.Dead) {
-			changes = append(changes, checkpoint.Start{Partition: p})
-		}
+	if all := c.takeOvers(tip, view); len(all) > 0 {
+		changes = append(changes, c.replace(tip, view, all)...)
 	}
 	if len(changes) == 0 {
 		return tip, nil
 	}
 	return c.node.assign(ctx, tip, changes)
+}
+
+// replace ends the membership of the dead and gives away what they ran; what nobody can
+// take rests.
+func (c *crew) replace(tip checkpoint.Manifest, view cluster.View, all []checkpoint.TakeOver) (changes []checkpoint.Change) {
+	dead := deadOf(all)
+	owners := ownersOf(tip)
+	next := cluster.Successors(view.Roster(tip), owners, dead, c.pulse.held())
+	for _, t := range all {
+		c.node.log.Warn("taking over from a dead node", "node", t.Dead, "unchanged", t.Evidence.Unchanged)
+		changes = append(changes, t)
+	}
+	for p, owner := range owners {
+		if !slices.Contains(dead, owner) {
+			continue
+		}
+		begin := checkpoint.Start{Partition: schemas.Partition(p)}
+		if to, ok := view.Member(next[p]); ok && !slices.Contains(dead, next[p]) {
+			begin.Owner, begin.Incarnation = to.ID, c.node.incarnation(to.Life, tip.Entries[p].Epoch+1)
+		}
+		changes = append(changes, begin)
+	}
+	return changes
+}
+
+func deadOf(all []checkpoint.TakeOver) []checkpoint.NodeID {
+	dead := make([]checkpoint.NodeID, len(all))
+	for i, t := range all {
+		dead[i] = t.Dead
+	}
+	return dead
 }
 
 // takeOvers are those that are this node's to do: of the living the first one acts. Whoever
@@ -38,11 +66,7 @@ func (c *crew) takeOvers(tip checkpoint.Manifest, view cluster.View) []checkpoin
 		return nil
 	}
 	all := c.pulse.takeOvers(tip, view)
-	dead := make([]checkpoint.NodeID, len(all))
-	for i, t := range all {
-		dead[i] = t.Dead
-	}
-	if view.Without(dead).Coordinator(tip) != view.Self {
+	if view.Without(deadOf(all)).Coordinator(tip) != view.Self {
 		return nil
 	}
 	return all

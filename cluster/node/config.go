@@ -61,6 +61,12 @@ type Cluster struct {
 	TLS    TLS    `yaml:"tls" envPrefix:"TLS_"`
 	Weight int    `yaml:"weight" env:"WEIGHT"` // capacity relative to the other nodes'
 	Zone   string `yaml:"zone" env:"ZONE"`     // availability zone; "" = unknown
+	// Standbys is how many other nodes keep each partition's newest checkpoint on their disks,
+	// to take it over without fetching it; 0 = none. Each costs the traffic of the
+	// checkpoints, and disk, once more.
+	Standbys int `yaml:"standbys" env:"STANDBYS"`
+	// StandbyMaxMB bounds the disk that copies of other nodes' partitions take here.
+	StandbyMaxMB int64 `yaml:"standbyMaxMB" env:"STANDBY_MAX_MB"`
 }
 
 // Kafka says where the brokers are.
@@ -140,7 +146,7 @@ func Default() Config {
 		Meter:      Meter{MaxSpeedKmh: 160},
 		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
 		Admin:      Admin{Listen: "127.0.0.1:8080"},
-		Cluster:    Cluster{Remote: "127.0.0.1:7947", Weight: 100},
+		Cluster:    Cluster{Remote: "127.0.0.1:7947", Weight: 100, Standbys: 1, StandbyMaxMB: 20 << 10},
 	}
 }
 
@@ -243,6 +249,12 @@ func (c Config) Validate() error {
 		}
 		if k.Weight < 1 {
 			fault("cluster.weight", "%d: use at least 1", k.Weight)
+		}
+		if k.Standbys < 0 {
+			fault("cluster.standbys", "%d: use 0 for none", k.Standbys)
+		}
+		if k.StandbyMaxMB < 0 {
+			fault("cluster.standbyMaxMB", "%d: use 0 for no copies at all", k.StandbyMaxMB)
 		}
 		if _, err := k.keys(); err != nil {
 			fault("cluster.keys", "%v", err)

@@ -29,6 +29,7 @@ type crew struct {
 	ends    chan startEnd                                // of starts; room for one of each partition
 	slots   chan struct{}                                // held by starts that work
 	again   map[schemas.Partition]retry                  // partitions that failed here
+	waits   map[schemas.Partition]wait                   // planned moves whose receiver has no copy yet
 	seated  bool                                         // the first steps are done: what is ours runs
 	lives   lives
 
@@ -73,7 +74,7 @@ var pace = cluster.Pace{AtOnce: 4, PerReceiver: 2}
 func newCrew(n *Node, g *gossip.Gossip) *crew {
 	c := &crew{node: n, chain: checkpoint.NewChain(n.store, n.ns), gossip: g,
 		started: make(map[schemas.Partition]checkpoint.Incarnation), starts: make(map[schemas.Partition]start), ends: make(chan startEnd, n.partitions),
-		slots: make(chan struct{}, startsAtOnce), again: make(map[schemas.Partition]retry),
+		slots: make(chan struct{}, startsAtOnce), again: make(map[schemas.Partition]retry), waits: make(map[schemas.Partition]wait),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	if g != nil {
 		c.pulse = newPulse(n, g)
@@ -165,7 +166,9 @@ func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	}
 	c.begin(tip)
 	c.seated = c.seated || len(c.starts) == 0
-	return c.move(ctx, tip, view, cluster.Plan(roster, owners, target, nil, pace)), nil
+	plan := cluster.Plan(roster, owners, target, nil, pace)
+	c.node.standby.wants(tip, cluster.Warm(self.ID, roster, owners, target, plan, c.node.cfg.Cluster.Standbys), target)
+	return c.move(ctx, tip, view, plan), nil
 }
 
 // met reports whether this node may act: it has met others, was told to begin, or the chain

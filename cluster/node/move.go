@@ -4,19 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"taximeter/actors/coordinator"
 	"taximeter/checkpoint"
 	"taximeter/cluster"
+	"taximeter/schemas"
 )
 
-// move hands over one partition that is placed elsewhere, if there is one, and says when to
+// move hands over one partition that is placed elsewhere and awaited there, if there is one, and says when to
 // look again: at once after a move, soon when others have some for us.
 func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.View, plan []cluster.Move) time.Duration {
 	next := stepEvery
 	running := c.node.held()
+	maps.DeleteFunc(c.waits, func(p schemas.Partition, _ wait) bool {
+		return !slices.ContainsFunc(plan, func(m cluster.Move) bool { return m.Partition == p })
+	})
 	for _, m := range plan {
 		if m.To == c.node.id() {
 			next = moveStepEvery
@@ -24,6 +29,9 @@ func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 		t := running[m.Partition]
 		to, ok := view.Member(m.To)
 		if m.From != c.node.id() || t == nil || t.stopping.Load() || !ok || !tip.IsMember(m.To) {
+			continue
+		}
+		if !c.warm(ctx, tip, view, m, to) {
 			continue
 		}
 		began := time.Now()

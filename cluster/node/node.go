@@ -90,10 +90,11 @@ type Node struct {
 	replaced chan struct{} // closed when another process has taken our partitions
 	replace  sync.Once
 
-	crew   *crew
-	peers  *grain.Client                       // asks other nodes; nil = alone
-	remote *grain.Server                       // answers them; nil = alone
-	tip    atomic.Pointer[checkpoint.Manifest] // newest seen by crew
+	crew    *crew
+	standby *standby
+	peers   *grain.Client                       // asks other nodes; nil = alone
+	remote  *grain.Server                       // answers them; nil = alone
+	tip     atomic.Pointer[checkpoint.Manifest] // newest seen by crew
 	// inputFault is why nothing is read any more; nil = all is well.
 	inputFault atomic.Pointer[error]
 	starting   sync.WaitGroup // of tasks; crew's
@@ -137,6 +138,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	}
 	if n.crew.pulse != nil {
 		n.background(n.crew.pulse.run)
+		n.background(n.standby.run)
 	}
 	return n, nil
 }

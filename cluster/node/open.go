@@ -189,6 +189,7 @@ func (n *Node) limits() checkpoint.Limits {
 // openCluster begins to look for the other nodes.
 func (n *Node) openCluster(context.Context) error {
 	c := n.cfg.Cluster
+	n.standby = newStandby(n)
 	if c.Listen == "" {
 		n.crew = newCrew(n, nil)
 		return nil
@@ -215,7 +216,7 @@ func (n *Node) openCluster(context.Context) error {
 // member is what this node says of itself.
 func (n *Node) member() cluster.Member {
 	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: n.cfg.Admin.Listen, Version: n.o.Version,
-		Speaks: cluster.Protocols{Min: 1, Max: 1}, Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
+		Speaks: cluster.Protocols{Min: 1, Max: 2}, Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
 }
 
 // takeSeat steps until what is ours runs. A partition that cannot be started ends the

@@ -3,8 +3,7 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"maps"
 	"sync"
 	"time"
 
@@ -22,6 +21,7 @@ type pulse struct {
 	gossip *gossip.Gossip
 	began  time.Time // of the monotonic clock that watch is fed with
 	beats  int64
+	wake   chan struct{} // one slot: there is news to tell
 
 	mu       sync.Mutex // guards all below
 	watch    *cluster.Watch
@@ -29,7 +29,8 @@ type pulse struct {
 	at       time.Time // of the last beat
 	answered time.Time // by Kafka, as of then
 	trouble  cluster.Trouble
-	well     time.Time // since when it serves
+	well     time.Time                            // since when it serves
+	copies   map[checkpoint.NodeID]cluster.Copies // of the others, by their heartbeats
 }
 
 const (
@@ -49,7 +50,8 @@ const (
 
 func newPulse(n *Node, g *gossip.Gossip) *pulse {
 	now := time.Now()
-	return &pulse{node: n, gossip: g, began: now, watch: cluster.NewWatch(heartbeatPatience, 4*heartbeatEvery), at: now, well: now}
+	return &pulse{node: n, gossip: g, began: now, wake: make(chan struct{}, 1),
+		watch: cluster.NewWatch(heartbeatPatience, 4*heartbeatEvery), at: now, well: now, copies: make(map[checkpoint.NodeID]cluster.Copies)}
 }
 
 // run beats until the node ends.
@@ -61,10 +63,28 @@ func (p *pulse) run() {
 		}
 		select {
 		case <-time.After(every):
+		case <-p.wake:
 		case <-p.node.ctx.Done():
 			return
 		}
 	}
+}
+
+// poke lets the next beat come now.
+func (p *pulse) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// held is who holds copies of what; this node among them.
+func (p *pulse) held() map[checkpoint.NodeID]cluster.Copies {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := maps.Clone(p.copies)
+	all[p.node.id()] = p.node.standby.report()
+	return all
 }
 
 // beat puts our heartbeat, looks at the others' and at what we need; false in trouble.
@@ -72,8 +92,7 @@ func (p *pulse) beat(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, heartbeatEvery)
 	defer cancel()
 	p.beats++
-	mark := fmt.Sprintf("%d %d", p.node.born, p.beats)
-	err := p.node.store.Put(ctx, p.node.ns.Node(p.node.id()), strings.NewReader(mark))
+	err := p.node.putHeartbeat(ctx, p.beats)
 	if err == nil {
 		p.look(ctx)
 	}
@@ -107,16 +126,18 @@ func (p *pulse) look(ctx context.Context) {
 		if id == p.node.id() {
 			continue
 		}
-		mark, err := checkpoint.ReadAll(ctx, p.node.store, p.node.ns.Node(id))
+		mark, copies, err := p.node.readHeartbeat(ctx, id)
 		if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 			p.mu.Lock()
-			p.watch.Saw(id, string(mark), time.Since(p.began))
+			p.watch.Saw(id, mark, time.Since(p.began))
+			p.copies[id] = copies
 			p.mu.Unlock()
 		}
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.watch.Forget(tip.Members)
-	p.mu.Unlock()
+	maps.DeleteFunc(p.copies, func(id checkpoint.NodeID, _ cluster.Copies) bool { return !tip.IsMember(id) })
 }
 
 // resign gives the duty up or takes it again. p.mu must be held.

@@ -8,7 +8,6 @@ import (
 	"taximeter/actors/host"
 	"taximeter/actors/trip"
 	"taximeter/checkpoint"
-	"taximeter/cluster"
 	"taximeter/cluster/admin"
 	"taximeter/schemas"
 )
@@ -165,39 +164,6 @@ func viewOf(m checkpoint.Manifest) admin.CheckpointView {
 		}
 	}
 	return v
-}
-
-// Cluster tells whom this node sees and what the chain gives to whom.
-func (n *Node) Cluster() admin.ClusterStatus {
-	view := n.crew.view()
-	st := admin.ClusterStatus{Node: n.cfg.NodeID, Alone: n.crew.gossip == nil, Joined: view.Joined}
-	tip := n.tip.Load()
-	if tip == nil {
-		return st
-	}
-	st.Manifest, st.Revoked = int64(tip.Number), n.revoked.Load()
-	owners := ownersOf(*tip)
-	roster := view.Roster(*tip)
-	target := cluster.Place(roster, owners)
-	owned := make(map[checkpoint.NodeID]int)
-	for p, e := range tip.Entries {
-		owned[e.Owner]++
-		at := admin.Placement{Partition: schemas.Partition(p), Owner: string(e.Owner), Epoch: int64(e.Epoch)}
-		if target[p] != e.Owner {
-			at.Target = string(target[p])
-		}
-		st.Partitions = append(st.Partitions, at)
-	}
-	for _, m := range view.Members {
-		if !tip.IsMember(m.ID) {
-			roster = append(roster, m) // in view, not a member yet or any more
-		}
-	}
-	for _, m := range roster {
-		st.Members = append(st.Members, admin.MemberStatus{ID: string(m.ID), Member: tip.IsMember(m.ID), Duty: m.Duty.String(), Version: m.Version,
-			Weight: m.Weight, Zone: m.Zone, Admin: m.Admin, Owned: owned[m.ID]})
-	}
-	return st
 }
 
 // Ready is nil once every partition runs and checkpoints succeed.

@@ -67,19 +67,18 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 			err = errors.Join(fmt.Errorf("start partition %d: %w", p, err), run.stop())
 		}
 	}()
-	home := filepath.Join(n.cfg.Data, strconv.Itoa(int(p)))
-	t.dir = filepath.Join(home, strconv.FormatInt(int64(e.Incarnation), 10))
-	stateDir, snapshots := filepath.Join(t.dir, "state"), filepath.Join(t.dir, "snapshots")
-	earlier, err := filepath.Glob(filepath.Join(home, "*"))
+	reuse := n.standby.take(p)
+	t.dir = filepath.Join(n.home(p), strconv.FormatInt(int64(e.Incarnation), 10))
+	stateDir, snapshots := filepath.Join(t.dir, stateFolder), filepath.Join(t.dir, "snapshots")
+	earlier, err := filepath.Glob(filepath.Join(n.home(p), "*"))
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(snapshots, 0o755); err != nil {
 		return nil, fmt.Errorf("the data folder cannot be written: %w", err)
 	}
-	var reuse []string
 	for _, d := range earlier {
-		reuse = append(reuse, filepath.Join(d, "state"))
+		reuse = append(reuse, pebblestore.Folder{Dir: filepath.Join(d, stateFolder)})
 	}
 	if t.store, err = pebblestore.Restore(ctx, n.store, e.Files, stateDir, n.shared, reuse...); err != nil {
 		return nil, err
@@ -213,6 +212,7 @@ func (t *task) end() error {
 		delete(n.tasks, t.partition)
 	}
 	n.mu.Unlock()
+	n.standby.give(t.partition)
 	return errors.Join(errs...)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,9 @@ func newClusterStatus() *cobra.Command {
 				members.Add(m.ID, m.Duty, strconv.FormatBool(m.Member), strconv.Itoa(m.Owned), strconv.Itoa(m.Weight), m.Zone, m.Version, m.Admin)
 			}
 			members.Print(w, "")
+			if !st.Alone {
+				printStandbys(w, st.Partitions)
+			}
 			moving := ui.Table{Head: []string{"partition", "owner", "epoch", "moves to"}}
 			for _, p := range st.Partitions {
 				if p.Target != "" {
@@ -68,4 +72,29 @@ func newClusterStatus() *cobra.Command {
 	c.Flags().StringVar(&base, "admin", defaultAdmin, "address of any node's admin API")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer as the API gives it")
 	return c
+}
+
+// printStandbys tells which partitions a take-over would find warm.
+func printStandbys(w io.Writer, partitions []admin.Placement) {
+	newest, cold := 0, 0
+	behind := ui.Table{Head: []string{"partition", "standby", ">its checkpoint", ">newest"}}
+	for _, p := range partitions {
+		if len(p.Standbys) == 0 {
+			cold++
+		}
+		fresh := false
+		for _, s := range p.Standbys {
+			if fresh = fresh || s.Made == p.Made; s.Made != p.Made {
+				behind.Add(strconv.Itoa(int(p.Partition)), s.Node, strconv.FormatInt(s.Made, 10), strconv.FormatInt(p.Made, 10))
+			}
+		}
+		if fresh {
+			newest++
+		}
+	}
+	fmt.Fprintf(w, "\n%d of %d partitions have a standby with the newest checkpoint, %d have none\n", newest, len(partitions), cold)
+	if behind.Len() > 0 {
+		fmt.Fprintln(w)
+		behind.Print(w, "")
+	}
 }
