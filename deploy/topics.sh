@@ -44,6 +44,7 @@ done
 topic corridas.alertas "$PARTITIONS" cleanup.policy=delete "retention.ms=$(days 7)"
 topic corridas.agregados "$PARTITIONS" cleanup.policy=delete "retention.ms=$(days 7)"
 topic corridas.dlq "$PARTITIONS" cleanup.policy=delete "retention.ms=$(days 30)"
+topic corridas.alertas.nao_entregues 1 cleanup.policy=delete "retention.ms=$(days 30)"
 
 topic corridas.regras 1 cleanup.policy=compact
 topic corridas.tarifas 1 cleanup.policy=compact
@@ -53,3 +54,6 @@ topic corridas.tarifas 1 cleanup.policy=compact
 # the first one, so it is compacted soon and often.
 topic _taximeter.commits "$PARTITIONS" cleanup.policy=compact segment.ms=3600000 min.cleanable.dirty.ratio=0.01
 topic _taximeter.alert-markers "$PARTITIONS" cleanup.policy=delete "retention.ms=$(days 7)"
+
+# What `taximeter dlq requeue` has sent again: kept longer than the dead letters themselves.
+topic _taximeter.requeues 1 cleanup.policy=delete "retention.ms=$(days 45)"

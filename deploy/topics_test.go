@@ -79,16 +79,18 @@ func TestTopicsAreTheContracts(t *testing.T) {
 		return made
 	}
 	want := map[string]topic{
-		schemas.TopicTelemetry: kept("24", week, "message.timestamp.type=LogAppendTime"),
-		schemas.TopicRides:     kept("24", week, "message.timestamp.type=LogAppendTime"),
-		schemas.TopicPayments:  kept("24", week, "message.timestamp.type=LogAppendTime"),
-		schemas.TopicAlerts:    kept("24", week),
-		schemas.TopicWindows:   kept("24", week),
-		schemas.TopicDLQ:       kept("24", month),
-		schemas.TopicRules:     compacted("1"),
-		schemas.TopicTariffs:   compacted("1"),
-		schemas.TopicCommits:   compacted("24", "segment.ms=3600000", "min.cleanable.dirty.ratio=0.01"),
-		schemas.TopicAlertIDs:  kept("24", week),
+		schemas.TopicTelemetry:   kept("24", week, "message.timestamp.type=LogAppendTime"),
+		schemas.TopicRides:       kept("24", week, "message.timestamp.type=LogAppendTime"),
+		schemas.TopicPayments:    kept("24", week, "message.timestamp.type=LogAppendTime"),
+		schemas.TopicAlerts:      kept("24", week),
+		schemas.TopicWindows:     kept("24", week),
+		schemas.TopicDLQ:         kept("24", month),
+		schemas.TopicUndelivered: kept("1", month),
+		schemas.TopicRequeues:    kept("1", "3888000000"),
+		schemas.TopicRules:       compacted("1"),
+		schemas.TopicTariffs:     compacted("1"),
+		schemas.TopicCommits:     compacted("24", "segment.ms=3600000", "min.cleanable.dirty.ratio=0.01"),
+		schemas.TopicAlertIDs:    kept("24", week),
 	}
 	got := created(t)
 	for name, w := range want {

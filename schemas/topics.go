@@ -13,17 +13,19 @@ const (
 
 // Topic names: the only place in the program where they are written down.
 const (
-	TopicTelemetry = "corridas.telemetria"
-	TopicRides     = "corridas.eventos"
-	TopicPayments  = "pagamentos.eventos" // bills go out here too
-	TopicAlerts    = "corridas.alertas"
-	TopicWindows   = "corridas.agregados"
-	TopicDLQ       = "corridas.dlq"
-	TopicRules     = "corridas.regras"
-	TopicTariffs   = "corridas.tarifas"
-	TopicCommits   = "_taximeter.commits"       // one marker per partition and checkpoint entry
-	TopicAlertIDs  = "_taximeter.alert-markers" // ids of alerts sent, one partition per task
-	TopicSchemas   = "_schemas"                 // the registry's own log
+	TopicTelemetry   = "corridas.telemetria"
+	TopicRides       = "corridas.eventos"
+	TopicPayments    = "pagamentos.eventos" // bills go out here too
+	TopicAlerts      = "corridas.alertas"
+	TopicUndelivered = "corridas.alertas.nao_entregues" // alerts that some channel has not got
+	TopicWindows     = "corridas.agregados"
+	TopicDLQ         = "corridas.dlq"
+	TopicRules       = "corridas.regras"
+	TopicTariffs     = "corridas.tarifas"
+	TopicCommits     = "_taximeter.commits"       // one marker per partition and checkpoint entry
+	TopicAlertIDs    = "_taximeter.alert-markers" // ids of alerts sent, one partition per task
+	TopicRequeues    = "_taximeter.requeues"      // dead letters that were sent again
+	TopicSchemas     = "_schemas"                 // the registry's own log
 )
 
 // Header names on records that taximeter writes.
@@ -34,6 +36,8 @@ const (
 	HeaderDetail     = "taximeter-detail"     // on dead letters: the error in words
 	HeaderSource     = "taximeter-source"     // on dead letters: topic/partition/offset the record came from
 	HeaderAppendedAt = "taximeter-appended-at"
+	HeaderChannel    = "taximeter-channel"   // on undelivered alerts: the channel that has not got it
+	HeaderRequeued   = "taximeter-requeued"  // on an input record sent again from the dead letters: their source
 	HeaderTruncated  = "taximeter-truncated" // on dead letters cut to what a record holds: the original lengths
 )
 

@@ -1,10 +1,6 @@
 package rule
 
-import (
-	"strings"
-
-	"taximeter/schemas"
-)
+import "taximeter/schemas"
 
 // kind is one kind of rule; as bits, so that a book knows at once which steps concern it.
 type kind uint8
@@ -105,42 +101,11 @@ func (s *kindSpec) paramNames() []string {
 	return names
 }
 
-func kindNames() []string {
+// Kinds are the names of all kinds.
+func Kinds() []string {
 	names := make([]string, len(kindSpecs))
 	for i := range kindSpecs {
 		names[i] = kindSpecs[i].name
 	}
 	return names
-}
-
-// closest is the name that was most likely meant; "" = none is near.
-func closest(wrong string, names []string) string {
-	best, fewest := "", len(wrong)/3+2
-	for _, n := range names {
-		if d := editDistance(strings.ToLower(wrong), strings.ToLower(n)); d < fewest {
-			best, fewest = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is the number of bytes to insert, drop or replace to make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

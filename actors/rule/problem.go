@@ -83,7 +83,7 @@ func (c *compilation) version(compile ExpressionCompiler) version {
 	}
 	spec := specOf(r.Kind)
 	if spec == nil {
-		c.problem("tipo", "%q is not a kind of rule; %s", r.Kind, meant(r.Kind, kindNames()))
+		c.problem("tipo", "%q is not a kind of rule; %s", r.Kind, meant(r.Kind, Kinds()))
 		return v
 	}
 	v.kind = spec.kind
@@ -161,7 +161,7 @@ func (c *compilation) strangers(known []string) {
 
 // meant offers the name that was probably meant, or all there are.
 func meant(wrong string, names []string) string {
-	if name := closest(wrong, names); name != "" {
+	if name := schemas.Nearest(wrong, names); name != "" {
 		return fmt.Sprintf("did you mean %s?", name)
 	}
 	return "write one of " + strings.Join(names, ", ")

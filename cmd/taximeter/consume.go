@@ -21,7 +21,7 @@ import (
 
 // readable are the topics whose values people read.
 var readable = []string{schemas.TopicTelemetry, schemas.TopicRides, schemas.TopicPayments, schemas.TopicAlerts,
-	schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicRules, schemas.TopicTariffs}
+	schemas.TopicUndelivered, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicRules, schemas.TopicTariffs}
 
 func newConsume() *cobra.Command {
 	var from remote

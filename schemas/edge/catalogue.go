@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -191,33 +190,12 @@ func splitObject(object jsontext.Value) (map[string]jsontext.Value, []string, er
 }
 
 func suggest[T any](name string, fields []catalogueField[T]) string {
-	best := slices.MinFunc(fields, func(a, b catalogueField[T]) int {
-		return editDistance(name, a.name) - editDistance(name, b.name)
-	}).name
-	if editDistance(name, best) <= 1+len(best)/3 {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	if best := schemas.Nearest(name, names); best != "" {
 		return fmt.Sprintf("write %q", best)
 	}
 	return "remove it"
-}
-
-// editDistance is Levenshtein's, without regard to case, in bytes.
-func editDistance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			swap := diagonal
-			if a[i] != b[j] {
-				swap++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(swap, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
