@@ -74,6 +74,7 @@ const (
 	CauseAssignment Cause = "assignment" // also joins, leaves and take-overs
 	CauseRestore    Cause = "restore"
 	CauseOffsets    Cause = "offsets" // an operator moved where consumption goes on
+	CauseSinks      Cause = "sinks"   // a sink was added or forgotten
 )
 
 // Manifest is one link of the chain: the whole truth about a namespace at its number. It
@@ -88,6 +89,9 @@ type Manifest struct {
 	// Restores are the lines that restores have abandoned, in the order of the restores; a
 	// sink that appends must take back what they added.
 	Restores []Span `json:"restores,omitempty"`
+
+	// Sinks are those that outboxes wait for beside Kafka, by name.
+	Sinks []Fed `json:"sinks,omitempty"`
 
 	// Oldest is the smallest number still retained: what a restore may go back to, and whose
 	// files are not garbage. It never falls. It lies in the chain, not in the configuration,

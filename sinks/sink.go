@@ -34,11 +34,18 @@ type Item struct {
 	Abandoned bool
 }
 
+// Wants is what outboxes must tell for a sink beside bills, windows and dead letters.
+type Wants struct {
+	Verdicts bool // of each offset
+	Trips    bool // that changed
+}
+
 // Sink is a destination that any node may commit to, such as a table. It holds outboxes of
 // all partitions, and its own progress, which changes in the same step as what it holds.
 type Sink interface {
-	// Name tells sinks apart in log lines and metrics.
+	// Name tells sinks apart, in the chain too: it stays the same for ever.
 	Name() string
+	Wants() Wants
 	// Progress reads how much of the chain the destination holds.
 	Progress(ctx context.Context) (Progress, error)
 	// Rewind takes back, in one step, what an abandoned line added and is computed again, and

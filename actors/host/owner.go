@@ -78,6 +78,7 @@ type (
 	// SealRequest asks for a cut. Done runs in the owner's goroutine and must not wait.
 	SealRequest struct {
 		Number checkpoint.SealNumber
+		Tell   partition.Tell
 		Done   func(Cut, error)
 	}
 	// Committed tells that the chain holds the seal of that number.
@@ -315,6 +316,7 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 		return
 	}
 	began := time.Now()
+	o.part.SetTell(m.Tell)
 	cut := Cut{Sealed: o.part.Seal(int64(m.Number)), LogNext: o.logNext}
 	o.changed = false
 	o.applying = m

@@ -80,7 +80,12 @@ func (w *topics) speaker(t *testing.T, e checkpoint.Entry) (*host.Speaker, chan 
 			}
 			return e, err
 		},
-		Outbox:  func(context.Context, checkpoint.OutboxRef) (schemas.Outbox, error) { return schemas.Outbox{}, nil },
+		Outbox: func(_ context.Context, ref checkpoint.OutboxRef) (o schemas.Outbox, err error) {
+			if ref.File.Key != "silent" {
+				o.Bills = make([]schemas.Bill, 1)
+			}
+			return o, nil
+		},
 		Revoked: func() { revoked <- struct{}{} },
 		Log:     slog.New(slog.DiscardHandler),
 	}, e)
@@ -117,6 +122,20 @@ func TestNothingIsSentBeforeTheOrderOfAnOpening(t *testing.T) {
 	order := slices.DeleteFunc(slices.Clone(w.calls), func(c string) bool { return c == "open alerts" || c == "since" })
 	if i := slices.Index(order, "publish"); i < 3 || order[0] != "open" && order[1] != "open" || order[i-1] != "marker" {
 		t.Errorf("order %v: want open, confirm, marker, publish", order)
+	}
+}
+
+// An outbox with nothing for Kafka makes no transaction.
+func TestASilentOutboxIsPassedOver(t *testing.T) {
+	w := &topics{}
+	refs := pending(1, 2, 3)
+	refs[1].File.Key = "silent"
+	s, _ := w.speaker(t, checkpoint.Entry{Pending: refs})
+	eventually(t, "all published", func() bool { return s.Published() == 3 })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.outputs, []checkpoint.Number{1, 3}) {
+		t.Errorf("published %v", w.outputs)
 	}
 }
 

@@ -28,7 +28,6 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := eventFile(160)
 		s.book = everyRule()
-		s.settings.TellVerdicts, s.settings.TellTrips = true, true
 		var topics [schemas.NumInputs][]schemas.Record
 		arrival := namedByTopic(arrivalOf(t))
 		for _, r := range arrival {
@@ -44,6 +43,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		p := s.fresh(tariffs(), rows, 0)
 		seal := func() {
 			number++
+			p.SetTell(partition.Tell{Verdicts: true, Trips: true})
 			cut := p.Seal(number)
 			rows.apply(cut.Changes)
 			if len(cut.Unsent) == 0 {

@@ -21,9 +21,6 @@ type Settings struct {
 	IdleAfter  schemas.Millis // wall time without a rise after which a source is idle
 	FetchFresh schemas.Millis // how old the last successful fetch may be to call a source caught up
 	MaxAhead   schemas.Millis // event time that one topic may run ahead while catching up
-	// What outboxes tell beside bills, windows and dead letters.
-	TellVerdicts bool // of each offset
-	TellTrips    bool // that changed
 }
 
 // DefaultSettings are the contract's figures for live operation.
@@ -97,8 +94,9 @@ type Partition struct {
 	seals     int64 // made by this partition object
 	open      []openSeal
 	dirty     []*Slot
+	tell      Tell
 	told      [schemas.NumInputs]verdictLog // since the base's cut
-	summaries map[schemas.TripID]summary    // of trips that changed since the base's cut
+	summaries map[schemas.TripID]summary    // told since the base's cut
 	unsent    []schemas.Alert               // decided, not yet acknowledged as sent
 	suppress  map[string]bool               // alerts known to be sent already, not yet reached again
 	abandoned *Abandoned                    // what a restore left behind; nil = nothing, or it was reached
@@ -126,9 +124,6 @@ func New(id schemas.Partition, mode Mode, settings Settings, rules *rule.Book, r
 	p := &Partition{id: id, settings: settings, runner: runner, store: store, trips: make(map[schemas.TripID]*Slot),
 		awaiting: make(map[schemas.TripID]bool), loadedTo: schemas.NoTime}
 	p.clock = newClock(mode, &p.settings, now)
-	if settings.TellTrips {
-		p.summaries = make(map[schemas.TripID]summary)
-	}
 	p.env = trip.Env{Settings: &p.settings.Trip, Tariffs: &p.catalogue, Rules: rules, Out: &p.effects}
 	return p
 }
@@ -156,9 +151,7 @@ func (p *Partition) StartAt(t schemas.Topic, first schemas.Offset) {
 func (p *Partition) Jump(t schemas.Topic, next schemas.Offset) {
 	pos := &p.positions[t]
 	pos.Skipped += int64(next - pos.Next)
-	if p.settings.TellVerdicts {
-		p.told[t].jump(pos.Next, next)
-	}
+	p.told[t].jump(pos.Next, next)
 	pos.Next = next
 }
 
@@ -174,10 +167,9 @@ func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 		if err != nil {
 			return fmt.Errorf("partition %d: %s offset %d: %w", p.id, r.Topic, r.Offset, err)
 		}
-		if p.settings.TellVerdicts {
-			p.told[r.Topic].add(pos.Next, schemas.NoRecord, int64(r.Offset-pos.Next))
-			p.told[r.Topic].add(r.Offset, v, 1)
-		}
+		told := &p.told[r.Topic]
+		told.add(pos.Next, schemas.NoRecord, int64(r.Offset-pos.Next))
+		told.add(r.Offset, v, 1)
 		pos.Control += int64(r.Offset - pos.Next)
 		pos.Next = r.Offset + 1
 		p.ledger.Verdicts[v]++
@@ -187,9 +179,7 @@ func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 	}
 	for t, next := range b.Next {
 		if pos := &p.positions[t]; next > pos.Next {
-			if p.settings.TellVerdicts {
-				p.told[t].add(pos.Next, schemas.NoRecord, int64(next-pos.Next))
-			}
+			p.told[t].add(pos.Next, schemas.NoRecord, int64(next-pos.Next))
 			pos.Control += int64(next - pos.Next)
 			pos.Next = next
 		}

@@ -66,7 +66,7 @@ func (p *Partition) Seal(number int64) Sealed {
 	o := openSeal{number, len(p.effects.Bills), len(p.effects.Windows), len(p.letters), out.Next}
 	p.open = append(p.open, o)
 	out.Outbox = schemas.Outbox{Bills: slices.Clip(p.effects.Bills), Windows: slices.Clip(p.effects.Windows),
-		DeadLetters: slices.Clip(p.letters), Verdicts: spans(&p.told), Trips: trips}
+		DeadLetters: slices.Clip(p.letters), Verdicts: p.tellVerdicts(), Trips: trips}
 	// Later effects go to arrays of their own: the sealed outbox is read in other goroutines.
 	p.effects.Bills, p.effects.Windows, p.letters = out.Outbox.Bills, out.Outbox.Windows, out.Outbox.DeadLetters
 	return out

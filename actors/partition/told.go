@@ -6,6 +6,15 @@ import (
 	"taximeter/schemas"
 )
 
+// Tell is what outboxes tell beside bills, windows and dead letters.
+type Tell struct {
+	Verdicts bool // of each offset
+	Trips    bool // that changed
+}
+
+// SetTell says what the seals from now on tell.
+func (p *Partition) SetTell(t Tell) { p.tell = t }
+
 // verdictLog is what became of the offsets of one topic since the base's cut, run by run.
 type verdictLog struct {
 	first schemas.Offset // valid with runs
@@ -37,10 +46,10 @@ func (l *verdictLog) jump(from, to schemas.Offset) {
 	}
 }
 
-// spans copies what the logs hold.
-func spans(logs *[schemas.NumInputs]verdictLog) (all []schemas.VerdictSpan) {
-	for t := range logs {
-		if l := &logs[t]; len(l.runs) > 0 {
+// tellVerdicts copies what the logs hold.
+func (p *Partition) tellVerdicts() (all []schemas.VerdictSpan) {
+	for t := range p.told {
+		if l := &p.told[t]; p.tell.Verdicts && len(l.runs) > 0 {
 			all = append(all, schemas.VerdictSpan{Topic: schemas.Topic(t), First: l.first, Runs: slices.Clone(l.runs)})
 		}
 	}
@@ -71,8 +80,11 @@ type summary struct {
 // tellTrips summarises the dirty trips under the seal of that number, and gives all
 // summaries since the base's cut.
 func (p *Partition) tellTrips(number int64) []schemas.TripSummary {
-	if p.summaries == nil {
+	if !p.tell.Trips {
 		return nil
+	}
+	if p.summaries == nil {
+		p.summaries = make(map[schemas.TripID]summary)
 	}
 	for _, s := range p.dirty {
 		if p.trips[s.ID] == s && !s.Trip.Expired() {

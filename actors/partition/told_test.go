@@ -78,9 +78,8 @@ func (x *tables) mustTell(t rapid.TB, p *partition.Partition) {
 
 // An operator's jump tells what it skips; what is read again is told again.
 func TestAJumpIsTold(t *testing.T) {
-	s := eventFile(0)
-	s.settings.TellVerdicts = true
-	p := s.fresh(nil, memStore{}, t0)
+	p := eventFile(0).fresh(nil, memStore{}, t0)
+	p.SetTell(partition.Tell{Verdicts: true})
 	p.Jump(schemas.Rides, 5)
 	consume(t, p, []schemas.Record{{Offset: 7, AppendedAt: schemas.NoTime, Key: []byte("a"),
 		Event: schemas.Event{Topic: schemas.Rides, Kind: schemas.RideRating, TripID: "a", EventID: "1", At: t0}}}, t0)

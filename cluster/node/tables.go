@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"taximeter/actors/partition"
 	"taximeter/checkpoint"
 	"taximeter/cluster/admin"
 	"taximeter/schemas"
@@ -150,12 +152,34 @@ func (t *table) status() admin.SinkStatus {
 	return st
 }
 
-// heldByTables is the least number up to which every sink of tables lacks nothing.
+// heldByTables is the least number up to which every sink of tables lacks nothing. Of one
+// that only other nodes know it says 0: they let go of its outboxes.
 func (n *Node) heldByTables(upTo checkpoint.Number) checkpoint.Number {
 	for _, t := range n.tables {
 		upTo = min(upTo, checkpoint.Number(t.held.Load()))
 	}
+	if tip := n.newestTip(); tip != nil && n.unknownSink(*tip) != "" {
+		return 0
+	}
 	return upTo
+}
+
+// unknownSink is a sink that the namespace feeds and this node does not know; "" = none.
+func (n *Node) unknownSink(tip checkpoint.Manifest) string {
+	for _, f := range tip.Sinks {
+		if !slices.ContainsFunc(n.tables, func(t *table) bool { return t.sink.Name() == f.Name }) {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// tell is what the namespace's sinks need to be told.
+func tell(tip checkpoint.Manifest) (t partition.Tell) {
+	for _, f := range tip.Sinks {
+		t.Verdicts, t.Trips = t.Verdicts || f.Verdicts, t.Trips || f.Trips
+	}
+	return t
 }
 
 // newestTip is the newest manifest that this process has seen; nil = none yet.
@@ -184,13 +208,40 @@ func (n *Node) readOutbox(ctx context.Context, p schemas.Partition, ref checkpoi
 	return checkpoint.DecodeOutbox(ref.File.Key, data)
 }
 
-// openTables makes the sinks of tables ready.
-func (n *Node) openTables(context.Context) error {
+// openTables makes the sinks of tables ready, and the chain know of them.
+func (n *Node) openTables(ctx context.Context) error {
 	for i, s := range n.o.Tables {
 		n.tables = append(n.tables, &table{node: n, sink: s, duty: schemas.Partition(i % n.partitions)})
 	}
-	n.settings.TellVerdicts, n.settings.TellTrips = len(n.tables) > 0, len(n.tables) > 0
-	return nil
+	chain := checkpoint.NewChain(n.store, n.ns)
+	for {
+		tip, err := chain.Tip(ctx)
+		if err != nil {
+			return err
+		}
+		if unknown := n.unknownSink(tip); unknown != "" {
+			return fmt.Errorf("namespace %q feeds the sink %s and this node is not configured for it: give every node the same lake and analytics settings, "+
+				"or end it for good with `taximeter checkpoint forget-sink %s`", n.ns, unknown, unknown)
+		}
+		var changes []checkpoint.Change
+		for _, t := range n.tables {
+			wants := t.sink.Wants()
+			fed := checkpoint.Fed{Name: t.sink.Name(), Verdicts: wants.Verdicts, Trips: wants.Trips}
+			if !slices.Contains(tip.Sinks, fed) {
+				changes = append(changes, checkpoint.Feed{Fed: fed})
+			}
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		next, err := checkpoint.Assign(tip, n.limits(), checkpoint.Stamp{At: n.now(), By: n.id(), Token: n.token()}, changes...)
+		if err != nil {
+			return err
+		}
+		if _, _, err := chain.Commit(ctx, next); err != nil {
+			return err
+		}
+	}
 }
 
 func (n *Node) closeTables() {

@@ -261,7 +261,7 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 		err error
 	}
 	answered := make(chan answer, 1)
-	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: seal.Number, Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
+	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: seal.Number, Tell: tell(tip), Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
 	var cut host.Cut
 	select {
 	case a := <-answered:

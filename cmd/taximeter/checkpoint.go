@@ -23,7 +23,7 @@ func newCheckpoint() *cobra.Command {
 		Long: `Look into the chain of checkpoints of a namespace, verify that one is whole, compare
 two, or take the namespace back to an earlier one. No node needs to run, and none needs to
 be stopped.`,
-	}, newCheckpointList(), newCheckpointShow(), newCheckpointVerify(), newCheckpointDiff(), newCheckpointRestore())
+	}, newCheckpointList(), newCheckpointShow(), newCheckpointVerify(), newCheckpointDiff(), newCheckpointRestore(), newCheckpointForgetSink())
 }
 
 // devStore is where `taximeter dev` keeps its checkpoints.

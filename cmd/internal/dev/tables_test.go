@@ -31,8 +31,9 @@ type unsteady struct {
 
 var errUnsteady = errors.New("the table is unsteady")
 
-func (u *unsteady) Name() string { return "unsteady" }
-func (u *unsteady) Close() error { return nil }
+func (u *unsteady) Name() string       { return "unsteady" }
+func (u *unsteady) Wants() sinks.Wants { return sinks.Wants{Verdicts: true, Trips: true} }
+func (u *unsteady) Close() error       { return nil }
 
 func (u *unsteady) Progress(context.Context) (sinks.Progress, error) {
 	u.mu.Lock()

@@ -104,3 +104,10 @@ func MoveOffsets(ctx context.Context, chain *checkpoint.Chain, topic schemas.Top
 		return checkpoint.Assign(tip, keepRetained, by, changes...)
 	})
 }
+
+// ForgetSink lets no outbox wait any more for a sink.
+func ForgetSink(ctx context.Context, chain *checkpoint.Chain, name string, a checkpoint.Audit) (checkpoint.Manifest, error) {
+	return chain.Operate(ctx, a, func(tip checkpoint.Manifest, by checkpoint.Stamp) (checkpoint.Manifest, error) {
+		return checkpoint.Assign(tip, keepRetained, by, checkpoint.Forget{Name: name})
+	})
+}
