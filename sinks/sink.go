@@ -43,9 +43,6 @@ type Wants struct {
 // Sink is a destination that any node may commit to, such as a table. It holds outboxes of
 // all partitions, and its own progress, which changes in the same step as what it holds.
 type Sink interface {
-	// Name tells sinks apart, in the chain too: it stays the same for ever.
-	Name() string
-	Wants() Wants
 	// Progress reads how much of the chain the destination holds.
 	Progress(ctx context.Context) (Progress, error)
 	// Rewind takes back, in one step, what an abandoned line added and is computed again, and
@@ -58,6 +55,18 @@ type Sink interface {
 	Commit(ctx context.Context, from, to Progress, items []Item) error
 	Close() error
 }
+
+// Configured is a sink that may not be reachable yet.
+type Configured struct {
+	Name  string // tells sinks apart, in the chain too: it stays the same for ever
+	Wants Wants
+	// Open reaches the destination. ErrRefused: it cannot be used as it is configured or as it
+	// stands, and trying again will not help.
+	Open func(ctx context.Context) (Sink, error)
+}
+
+// ErrRefused is a destination that cannot be used as it is configured or as it stands.
+var ErrRefused = errors.New("refused")
 
 // Ref is one pending outbox of a chain, before it is read.
 type Ref struct {

@@ -38,6 +38,14 @@ type Config struct {
 	Memory     Memory     `yaml:"memory" envPrefix:"MEMORY_"`
 	Admin      Admin      `yaml:"admin" envPrefix:"ADMIN_"`
 	Cluster    Cluster    `yaml:"cluster" envPrefix:"CLUSTER_"`
+	Analytics  Analytics  `yaml:"analytics" envPrefix:"ANALYTICS_"`
+}
+
+// Analytics are the tables for dashboards; the same on every node.
+type Analytics struct {
+	// URL of the database: sqlite:PATH (one node alone), postgres://USER@HOST/DATABASE or
+	// clickhouse://USER@HOST:9000/DATABASE; "" = none.
+	URL string `yaml:"url" env:"URL"`
 }
 
 // Cluster says how this node meets the others. Without Listen it is alone: one node runs
@@ -234,6 +242,9 @@ func (c Config) Validate() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Admin.Listen); err != nil {
 		fault("admin.listen", "%q is not host:port", c.Admin.Listen)
+	}
+	if strings.HasPrefix(c.Analytics.URL, "sqlite:") && c.Cluster.Listen != "" {
+		fault("analytics.url", "an embedded file serves one node alone: give the cluster a postgres:// or clickhouse:// database")
 	}
 	if k := c.Cluster; k.Listen != "" {
 		for path, addr := range map[string]string{"cluster.listen": k.Listen, "cluster.remote": k.Remote} {

@@ -53,8 +53,8 @@ type Options struct {
 	// the node sees it, and more options for the clients that send.
 	Store  func(checkpoint.Store) checkpoint.Store
 	Output []kgo.Opt
-	// Tables are sinks beside the configured ones; the node closes them.
-	Tables []sinks.Sink
+	// Tables are sinks beside the configured ones.
+	Tables []sinks.Configured
 }
 
 // Node is one taximeter process.

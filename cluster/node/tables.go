@@ -13,6 +13,7 @@ import (
 	"taximeter/cluster/admin"
 	"taximeter/schemas"
 	"taximeter/sinks"
+	"taximeter/sinks/analytics"
 )
 
 // table feeds one sink that takes the outboxes of all partitions: the owner of one of them
@@ -22,8 +23,9 @@ import (
 // A sink that is slow or down holds back nothing but its own outboxes.
 type table struct {
 	node *Node
-	sink sinks.Sink
+	sinks.Configured
 	duty schemas.Partition // whose owner feeds it
+	sink sinks.Sink        // run's; nil = not reached yet
 
 	held  atomic.Int64 // checkpoint.Number up to which nothing is missing
 	state atomic.Pointer[tableState]
@@ -86,15 +88,18 @@ func (t *table) report(feeds bool, err error) {
 	before := t.state.Swap(&tableState{feeds, err})
 	switch failed := before != nil && before.err != nil; {
 	case err != nil && (!failed || before.err.Error() != err.Error()):
-		t.node.log.Error("a sink cannot be fed; it will be tried again, everything else goes on", "sink", t.sink.Name(), "err", err)
+		t.node.log.Error("a sink cannot be fed; it will be tried again, everything else goes on", "sink", t.Name, "err", err)
 	case err == nil && failed:
-		t.node.log.Info("the sink is fed again", "sink", t.sink.Name())
+		t.node.log.Info("the sink is fed again", "sink", t.Name)
 	}
 }
 
 // follow brings the sink up to the chain's tip if it is on us to feed it, and learns how
 // far it is.
 func (t *table) follow(ctx context.Context, feed bool) error {
+	if err := t.reach(ctx); err != nil {
+		return err
+	}
 	for {
 		// The order matters: what is no longer pending when the chain is read, the sink had
 		// before, and then a commit that begins from the earlier progress is refused.
@@ -142,7 +147,7 @@ func (t *table) step(ctx context.Context, tip checkpoint.Manifest, from sinks.Pr
 }
 
 func (t *table) status() admin.SinkStatus {
-	st := admin.SinkStatus{Name: t.sink.Name(), Held: t.held.Load()}
+	st := admin.SinkStatus{Name: t.Name, Held: t.held.Load()}
 	if last := t.state.Load(); last != nil {
 		st.Feeds = last.feeds
 		if last.err != nil {
@@ -167,7 +172,7 @@ func (n *Node) heldByTables(upTo checkpoint.Number) checkpoint.Number {
 // unknownSink is a sink that the namespace feeds and this node does not know; "" = none.
 func (n *Node) unknownSink(tip checkpoint.Manifest) string {
 	for _, f := range tip.Sinks {
-		if !slices.ContainsFunc(n.tables, func(t *table) bool { return t.sink.Name() == f.Name }) {
+		if !slices.ContainsFunc(n.tables, func(t *table) bool { return t.Name == f.Name }) {
 			return f.Name
 		}
 	}
@@ -210,8 +215,13 @@ func (n *Node) readOutbox(ctx context.Context, p schemas.Partition, ref checkpoi
 
 // openTables makes the sinks of tables ready, and the chain know of them.
 func (n *Node) openTables(ctx context.Context) error {
-	for i, s := range n.o.Tables {
-		n.tables = append(n.tables, &table{node: n, sink: s, duty: schemas.Partition(i % n.partitions)})
+	for i, c := range n.configuredTables() {
+		t := &table{node: n, Configured: c, duty: schemas.Partition(i % n.partitions)}
+		// A sink that is down is reached later; one that can never be used stops the start.
+		if err := t.reach(ctx); errors.Is(err, sinks.ErrRefused) {
+			return err
+		}
+		n.tables = append(n.tables, t)
 	}
 	chain := checkpoint.NewChain(n.store, n.ns)
 	for {
@@ -225,8 +235,7 @@ func (n *Node) openTables(ctx context.Context) error {
 		}
 		var changes []checkpoint.Change
 		for _, t := range n.tables {
-			wants := t.sink.Wants()
-			fed := checkpoint.Fed{Name: t.sink.Name(), Verdicts: wants.Verdicts, Trips: wants.Trips}
+			fed := checkpoint.Fed{Name: t.Name, Verdicts: t.Wants.Verdicts, Trips: t.Wants.Trips}
 			if !slices.Contains(tip.Sinks, fed) {
 				changes = append(changes, checkpoint.Feed{Fed: fed})
 			}
@@ -244,10 +253,35 @@ func (n *Node) openTables(ctx context.Context) error {
 	}
 }
 
+// configuredTables lists the sinks of tables that this node is to feed.
+func (n *Node) configuredTables() []sinks.Configured {
+	all := slices.Clone(n.o.Tables)
+	if url := n.cfg.Analytics.URL; url != "" {
+		all = append(all, sinks.Configured{Name: "analytics", Wants: sinks.Wants{Trips: true},
+			Open: func(ctx context.Context) (sinks.Sink, error) { return analytics.Open(ctx, url, n.cfg.Namespace, n.log) }})
+	}
+	return all
+}
+
+// reach opens the sink unless it is open.
+func (t *table) reach(ctx context.Context) error {
+	if t.sink != nil {
+		return nil
+	}
+	s, err := t.Open(ctx)
+	if err == nil {
+		t.sink = s
+	}
+	return err
+}
+
 func (n *Node) closeTables() {
 	for _, t := range n.tables {
+		if t.sink == nil {
+			continue
+		}
 		if err := t.sink.Close(); err != nil {
-			n.log.Warn("a sink did not end cleanly", "sink", t.sink.Name(), "err", err)
+			n.log.Warn("a sink did not end cleanly", "sink", t.Name, "err", err)
 		}
 	}
 }

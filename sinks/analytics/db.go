@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -14,7 +13,7 @@ import (
 
 // ErrRefused: the database cannot be used as it is configured or as it stands, and opening it
 // again will not help. Other errors of Open may pass, such as a server that is down.
-var ErrRefused = errors.New("analytics refused")
+var ErrRefused = fmt.Errorf("analytics %w", sinks.ErrRefused)
 
 // DB is the analytical tables of one namespace. It is safe for concurrent use.
 type DB struct {

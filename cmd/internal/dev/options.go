@@ -38,7 +38,7 @@ type Options struct {
 	OnProgress func(read, size int64)
 	OnProduced func()
 
-	tables []sinks.Sink // more, for tests
+	tables []sinks.Configured // more, for tests
 }
 
 // DefaultOptions are those of a run without flags.

@@ -98,6 +98,7 @@ func (r *run) config() node.Config {
 	c.Admin.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(r.o.AdminPort))
 	c.Checkpoint.Interval = r.o.Checkpoint
 	c.Meter.MaxSpeedKmh = r.o.MaxSpeedKmh
+	c.Analytics.URL = "sqlite:" + filepath.Join(r.o.Data, "analytics.db")
 	return c
 }
 

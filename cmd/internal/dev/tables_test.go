@@ -20,6 +20,7 @@ type unsteady struct {
 	t  *testing.T
 	mu sync.Mutex // guards what follows: the test reads it in the end
 
+	opening  int
 	calls    int
 	progress sinks.Progress
 	next     map[[2]int64]schemas.Offset // by partition and topic
@@ -31,9 +32,15 @@ type unsteady struct {
 
 var errUnsteady = errors.New("the table is unsteady")
 
-func (u *unsteady) Name() string       { return "unsteady" }
-func (u *unsteady) Wants() sinks.Wants { return sinks.Wants{Verdicts: true, Trips: true} }
-func (u *unsteady) Close() error       { return nil }
+// opened fails the first time.
+func (u *unsteady) opened() (sinks.Sink, error) {
+	if u.opening++; u.opening == 1 {
+		return nil, errUnsteady
+	}
+	return u, nil
+}
+
+func (u *unsteady) Close() error { return nil }
 
 func (u *unsteady) Progress(context.Context) (sinks.Progress, error) {
 	u.mu.Lock()
@@ -91,7 +98,8 @@ func (u *unsteady) take(item sinks.Item) {
 func TestAnUnsteadyTableGetsEveryOutboxOnce(t *testing.T) {
 	table := &unsteady{t: t, next: map[[2]int64]schemas.Offset{}, bills: map[schemas.EventID]int{}, trips: map[schemas.TripID]schemas.TripSummary{}}
 	o := quiet(t)
-	o.UntilDone, o.Out, o.tables = true, filepath.Join(t.TempDir(), "out"), []sinks.Sink{table}
+	o.UntilDone, o.Out, o.tables = true, filepath.Join(t.TempDir(), "out"), []sinks.Configured{{Name: "unsteady",
+		Wants: sinks.Wants{Verdicts: true, Trips: true}, Open: func(context.Context) (sinks.Sink, error) { return table.opened() }}}
 	o.Events = []string{generated(t, 10_000, 20)}
 	o.Tariffs, o.Rules = city.Tariffs(start), city.Rules(start)
 	sum, err := Run(t.Context(), o)
