@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"taximeter/checkpoint"
+	"taximeter/sinks/webhook"
 )
 
 // Config is a node's configuration: Default, then the YAML file, then TAXIMETER_*
@@ -39,6 +40,8 @@ type Config struct {
 	Admin      Admin      `yaml:"admin" envPrefix:"ADMIN_"`
 	Cluster    Cluster    `yaml:"cluster" envPrefix:"CLUSTER_"`
 	Analytics  Analytics  `yaml:"analytics" envPrefix:"ANALYTICS_"`
+	// Alerts says which people are told of alerts, and where.
+	Alerts webhook.Config `yaml:"alerts" envPrefix:"ALERTS_"`
 }
 
 // Analytics are the tables for dashboards; the same on every node.
@@ -155,6 +158,7 @@ func Default() Config {
 		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
 		Admin:      Admin{Listen: "127.0.0.1:8080"},
 		Cluster:    Cluster{Remote: "127.0.0.1:7947", Weight: 100, Standbys: 1, StandbyMaxMB: 20 << 10},
+		Alerts:     webhook.Default(),
 	}
 }
 
@@ -243,6 +247,7 @@ func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Admin.Listen); err != nil {
 		fault("admin.listen", "%q is not host:port", c.Admin.Listen)
 	}
+	faults = append(faults, c.Alerts.Faults("alerts")...)
 	if strings.HasPrefix(c.Analytics.URL, "sqlite:") && c.Cluster.Listen != "" {
 		fault("analytics.url", "an embedded file serves one node alone: give the cluster a postgres:// or clickhouse:// database")
 	}

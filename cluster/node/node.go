@@ -27,6 +27,7 @@ import (
 	"taximeter/schemas/registry"
 	"taximeter/sinks"
 	"taximeter/sinks/kafkaout"
+	"taximeter/sinks/webhook"
 )
 
 type ruleBook = *rule.Book
@@ -75,6 +76,7 @@ type Node struct {
 	rounds      atomic.Pointer[coordinator.Status]
 	voices      *kafkaout.Kafka
 	tables      []*table
+	delivery    *webhook.Deliverer // of alerts to people; nil = none
 	partitions  int
 	ends        ingest.Offsets // replay: where it ends; nil = live
 	tokens      atomic.Int64
@@ -135,6 +137,9 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	n.background(n.crew.run)
 	for _, t := range n.tables {
 		n.background(t.run)
+	}
+	if n.delivery != nil {
+		n.background(n.deliver)
 	}
 	if n.crew.pulse != nil {
 		n.background(n.crew.pulse.run)

@@ -262,6 +262,9 @@ func (n *Node) openAdmin(context.Context) error {
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(admin.NewCollector(n), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := n.openDelivery(metrics); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	n.adminAddr = l.Addr().String()
 	n.admin = &http.Server{Handler: admin.Handler(anywhere{n}, metrics, n.log), ReadHeaderTimeout: 5 * time.Second}
 	n.background(func() {
