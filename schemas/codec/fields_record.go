@@ -5,6 +5,15 @@ import "taximeter/schemas"
 // The whole records of the contracts. Their needs are those of the meter, so that the
 // edges take every event that the meter took.
 
+// symbolOf is how an enum symbol is read.
+type symbolOf func(schemas.Topic, string) string
+
+// known reads a symbol that the contract does not know as DESCONHECIDO.
+func known(t schemas.Topic, symbol string) string { return schemas.KindOf(t, symbol).String() }
+
+// verbatim reads any symbol as its writer wrote it.
+func verbatim(_ schemas.Topic, symbol string) string { return symbol }
+
 func telemetryFields() []field[schemas.TelemetryRecord] {
 	type rec = schemas.TelemetryRecord
 	return []field[rec]{
@@ -21,13 +30,13 @@ func telemetryFields() []field[schemas.TelemetryRecord] {
 	}
 }
 
-func rideFields() []field[schemas.RideRecord] {
+func rideFields(symbol symbolOf) []field[schemas.RideRecord] {
 	type rec = schemas.RideRecord
 	return []field[rec]{
 		{name: "eventId", want: wantText, need: inSchema, set: func(r *rec, v value) { r.EventID = schemas.EventID(v.text) }},
 		{name: "tripId", want: wantText, need: inSchema, set: func(r *rec, v value) { r.TripID = schemas.TripID(v.text) }},
 		{name: "ocorridoEm", want: wantInstant, need: inSchema, set: func(r *rec, v value) { r.At = schemas.Millis(v.long) }},
-		{name: "tipo", want: wantSymbol, need: always, set: func(r *rec, v value) { r.Kind = schemas.KindOf(schemas.Rides, v.text).String() }},
+		{name: "tipo", want: wantSymbol, need: always, set: func(r *rec, v value) { r.Kind = symbol(schemas.Rides, v.text) }},
 		{name: "passageiroId", want: wantText, set: func(r *rec, v value) { r.PassengerID = ptr(v.text) }},
 		{name: "motoristaId", want: wantText, set: func(r *rec, v value) { r.DriverID = ptr(v.text) }},
 		{name: "regiao", want: wantText, set: func(r *rec, v value) { r.Region = ptr(v.text) }},
@@ -41,13 +50,13 @@ func rideFields() []field[schemas.RideRecord] {
 	}
 }
 
-func paymentFields() []field[schemas.PaymentRecord] {
+func paymentFields(symbol symbolOf) []field[schemas.PaymentRecord] {
 	type rec = schemas.PaymentRecord
 	return []field[rec]{
 		{name: "eventId", want: wantText, need: inSchema, set: func(r *rec, v value) { r.EventID = schemas.EventID(v.text) }},
 		{name: "tripId", want: wantText, need: inSchema, set: func(r *rec, v value) { r.TripID = schemas.TripID(v.text) }},
 		{name: "ocorridoEm", want: wantInstant, need: inSchema, set: func(r *rec, v value) { r.At = schemas.Millis(v.long) }},
-		{name: "tipo", want: wantSymbol, need: always, set: func(r *rec, v value) { r.Kind = schemas.KindOf(schemas.Payments, v.text).String() }},
+		{name: "tipo", want: wantSymbol, need: always, set: func(r *rec, v value) { r.Kind = symbol(schemas.Payments, v.text) }},
 		{name: "valor", want: wantCents, need: always, set: func(r *rec, v value) { r.Amount = schemas.Cents(v.long) }},
 		{name: "moeda", want: wantText, need: always, set: func(r *rec, v value) { r.Currency = v.text }},
 		{name: "meio", want: wantText, set: func(r *rec, v value) { r.Means = ptr(v.text) }},

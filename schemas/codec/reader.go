@@ -32,10 +32,19 @@ func newReader[T any](contract []field[T]) *Reader[T] {
 }
 
 func NewTelemetryReader() *Reader[schemas.TelemetryRecord] { return newReader(telemetryFields()) }
-func NewRideReader() *Reader[schemas.RideRecord]           { return newReader(rideFields()) }
-func NewPaymentReader() *Reader[schemas.PaymentRecord]     { return newReader(paymentFields()) }
-func NewTariffReader() *Reader[schemas.Tariff]             { return newReader(tariffFields()) }
-func NewRuleReader() *Reader[schemas.Rule]                 { return newReader(ruleFields()) }
+func NewRideReader() *Reader[schemas.RideRecord]           { return newReader(rideFields(known)) }
+func NewPaymentReader() *Reader[schemas.PaymentRecord]     { return newReader(paymentFields(known)) }
+
+// NewVerbatimRideReader keeps an unknown symbol of tipo as it was written, for archives.
+func NewVerbatimRideReader() *Reader[schemas.RideRecord] { return newReader(rideFields(verbatim)) }
+
+// NewVerbatimPaymentReader keeps an unknown symbol of tipo as it was written, for archives.
+func NewVerbatimPaymentReader() *Reader[schemas.PaymentRecord] {
+	return newReader(paymentFields(verbatim))
+}
+
+func NewTariffReader() *Reader[schemas.Tariff] { return newReader(tariffFields()) }
+func NewRuleReader() *Reader[schemas.Rule]     { return newReader(ruleFields()) }
 
 // Learn compiles the writer schema of an id. References are the texts of the schemas
 // whose named types it uses without defining them, each after those it uses itself. The

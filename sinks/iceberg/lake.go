@@ -1,0 +1,109 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/table"
+
+	"taximeter/checkpoint"
+	"taximeter/schemas"
+)
+
+// Lake is all tables of one taximeter namespace. It is a sinks.Sink; its methods may run at
+// once, in any number of processes.
+type Lake struct {
+	cfg       Config
+	namespace checkpoint.Namespace
+	database  string
+	location  string // "" = the catalog decides
+	source    Source
+	log       *slog.Logger
+	now       func() time.Time
+
+	catalog catalog.Catalog
+	close   func() error
+
+	telemetry           *tableOf[raw[schemas.TelemetryRecord]]
+	rides               *tableOf[raw[schemas.RideRecord]]
+	payments            *tableOf[raw[schemas.PaymentRecord]]
+	windows, windowHist *tableOf[result[schemas.Window]]
+	bills, billHist     *tableOf[result[schemas.Bill]]
+	verdicts            *tableOf[verdictRow]
+}
+
+// Open connects to the catalog and makes the tables what they should be: missing ones are
+// created, missing columns added, others refused with ErrIncompatible. Without a source
+// (nil) the lake can be looked at and maintained, not committed to.
+func Open(ctx context.Context, cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger) (*Lake, error) {
+	if faults := cfg.Validate(); len(faults) > 0 {
+		return nil, errors.New(strings.Join(faults, "\n"))
+	}
+	c, close, err := openCatalog(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	l := newLake(cfg, namespace, source, log, c, close)
+	if kind, _, _ := cfg.catalogKind(); kind != catalogREST {
+		if l.location, err = cfg.Warehouse.location(); err != nil {
+			return nil, errors.Join(err, close())
+		}
+	}
+	if err := l.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("lake: %w", err), close())
+	}
+	return l, nil
+}
+
+func newLake(cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger, c catalog.Catalog, close func() error) *Lake {
+	return &Lake{cfg: cfg, namespace: namespace, database: cfg.Database, source: source, log: log, now: time.Now, catalog: c, close: close,
+		telemetry: telemetryTable(), rides: rideTable(), payments: paymentTable(),
+		windows:    windowTable(TableWindows, "The aggregate that stands of each trip and five minutes.", []string{columnTrip, columnWindowStart}),
+		windowHist: windowTable(TableWindowVersions, "Every version of every aggregate.", nil),
+		bills:      billTable(TableBills, "The bill that stands of each trip.", []string{columnTrip}),
+		billHist:   billTable(TableBillVersions, "Every version of every bill.", nil),
+		verdicts:   verdictTable()}
+}
+
+func (l *Lake) prepare(ctx context.Context) error {
+	if err := l.ensureDatabase(ctx); err != nil {
+		return fmt.Errorf("database %s: %w", l.database, err)
+	}
+	for _, s := range l.shapes() {
+		if err := l.ensure(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shapes lists the tables in the order in which they are committed: the verdicts last.
+func (l *Lake) shapes() []*shape {
+	return []*shape{&l.telemetry.shape, &l.rides.shape, &l.payments.shape, &l.windowHist.shape, &l.windows.shape, &l.billHist.shape, &l.bills.shape, &l.verdicts.shape}
+}
+
+// takenBack lists the tables that a restore takes rows from.
+func (l *Lake) takenBack() []*shape {
+	return []*shape{&l.telemetry.shape, &l.rides.shape, &l.payments.shape, &l.verdicts.shape}
+}
+
+// Name is that of the sink.
+func (l *Lake) Name() string { return "lake" }
+
+// Close ends the connection to the catalog; the source is its maker's to close.
+func (l *Lake) Close() error { return l.close() }
+
+func (l *Lake) identifier(s *shape) table.Identifier { return table.Identifier{l.database, s.name} }
+
+func (l *Lake) load(ctx context.Context, s *shape) (*table.Table, error) {
+	t, err := l.catalog.LoadTable(ctx, l.identifier(s))
+	if err != nil {
+		return nil, fmt.Errorf("load table %s: %w", s.name, err)
+	}
+	return t, nil
+}
