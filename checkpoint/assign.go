@@ -9,8 +9,8 @@ import (
 	"taximeter/schemas"
 )
 
-// Change is one thing that an assignment manifest does: Start, Join, Leave, TakeOver or Feed,
-// or by an operator's word SetOffset, AdoptTopic or Forget. Checkpoints copy members and owners, restores
+// Change is one thing that an assignment manifest does: Start, Join, Leave, TakeOver, Speak or
+// Feed, or by an operator's word SetOffset, AdoptTopic or Forget. Checkpoints copy members and owners, restores
 // copy members; nothing else moves them.
 type Change interface {
 	apply(m *Manifest, tip Manifest, lim Limits) error

@@ -75,7 +75,7 @@ func (c *Chain) Operate(ctx context.Context, a Audit, derive func(tip Manifest, 
 
 func (c *Chain) note(ctx context.Context, a Audit, o Outcome) error {
 	a.Outcome = o
-	data, err := encode(kindAudit, a)
+	data, err := encode(firstFormat, kindAudit, a)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,14 @@ import (
 	"fmt"
 )
 
-// Format is the version that this program writes. A program reads every format up to its
-// own. Any change of what an encoded value holds, also a field added to schemas.Alert,
-// raises it: an older program would otherwise drop the field when it carries an entry
-// forward.
-const Format = 1
+// Format is the newest version that this program writes. A program reads every format up
+// to its own. Any change of what an encoded value holds, also a field added to
+// schemas.Alert, raises it, and with it the protocol that it is written under: an older
+// program would otherwise drop the field when it carries an entry forward.
+const Format = 2
+
+// firstFormat is still that of seals, stubs and audits.
+const firstFormat = 1
 
 // NewerFormatError is an object written by a later program than this one.
 type NewerFormatError struct {
@@ -63,12 +66,12 @@ func (e envelope) sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func encode(k kind, body any) ([]byte, error) {
+func encode(format int, k kind, body any) ([]byte, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", k, err)
 	}
-	e := envelope{Format: Format, Kind: k, Body: raw}
+	e := envelope{Format: format, Kind: k, Body: raw}
 	e.SHA256 = e.sum()
 	return json.Marshal(e)
 }
@@ -110,7 +113,7 @@ func EncodeManifest(m Manifest) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("encode manifest %d: %w", m.Number, err)
 	}
-	return encode(kindManifest, m)
+	return encode(m.Speaks().manifestFormat(), kindManifest, m)
 }
 
 // DecodeManifest reads the object found at key. A stub is ErrRetired.
@@ -125,6 +128,9 @@ func DecodeManifest(key string, data []byte) (Manifest, error) {
 	var m Manifest
 	if err := e.body(key, kindManifest, &m); err != nil {
 		return Manifest{}, err
+	}
+	if m.Protocol > NewestProtocol {
+		return Manifest{}, &NewerProtocolError{Key: key, Have: NewestProtocol, Want: m.Protocol}
 	}
 	if err := m.check(); err != nil {
 		return Manifest{}, &CorruptError{Key: key, Detail: err.Error()}
@@ -141,10 +147,10 @@ type stub struct {
 	Number Number `json:"number"`
 }
 
-func encodeStub(n Number) ([]byte, error) { return encode(kindStub, stub{Number: n}) }
+func encodeStub(n Number) ([]byte, error) { return encode(firstFormat, kindStub, stub{Number: n}) }
 
 // EncodeSeal is the content of the object at s.Key().
-func EncodeSeal(s Seal) ([]byte, error) { return encode(kindSeal, s) }
+func EncodeSeal(s Seal) ([]byte, error) { return encode(firstFormat, kindSeal, s) }
 
 // DecodeSeal reads the object found at key.
 func DecodeSeal(key string, data []byte) (Seal, error) {

@@ -59,6 +59,13 @@ func TestManifestRoundTrip(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, m)
 	}
 	golden(t, "manifest-1.json", data)
+	m.Protocol = checkpoint.Protocol2
+	data, err = checkpoint.EncodeManifest(m)
+	must(t, err)
+	golden(t, "manifest-2.json", data)
+	if got, err = checkpoint.DecodeManifest(ns.Manifest(m.Number), data); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, m)
+	}
 }
 
 func TestSealRoundTrip(t *testing.T) {
@@ -119,14 +126,14 @@ func TestObjectAtAnotherKeyIsCorrupt(t *testing.T) {
 	}
 }
 
-// The files were made by hand from this format's, with the number 2 or a field more and the
+// The files were made by hand from this format's, with the number 3 or a field more and the
 // checksum that goes with it.
 func TestNewerFormatSaysUpgrade(t *testing.T) {
 	newer, err := os.ReadFile("testdata/manifest-newer.json")
 	must(t, err)
 	_, err = checkpoint.DecodeManifest("ns/manifest/x", newer)
 	var e *checkpoint.NewerFormatError
-	if !errors.As(err, &e) || e.Key != "ns/manifest/x" || e.Have != checkpoint.Format || e.Want != 2 || !strings.Contains(err.Error(), "upgrade") {
+	if !errors.As(err, &e) || e.Key != "ns/manifest/x" || e.Have != checkpoint.Format || e.Want != 3 || !strings.Contains(err.Error(), "upgrade") {
 		t.Errorf("got %v", err)
 	}
 	// A field that this format does not have must not be dropped silently.

@@ -22,6 +22,9 @@ func (c Feed) apply(m *Manifest, _ Manifest, _ Limits) error {
 	if c.Name == "" {
 		return fmt.Errorf("a sink needs a name")
 	}
+	if m.Speaks() < Protocol2 {
+		return fmt.Errorf("the namespace speaks protocol %d, whose outboxes do not tell what the sink %s needs: upgrade all nodes, and configure it once they speak protocol %d", m.Speaks(), c.Name, Protocol2)
+	}
 	m.Sinks = slices.DeleteFunc(slices.Clone(m.Sinks), func(f Fed) bool { return f.Name == c.Name })
 	m.Sinks = append(m.Sinks, c.Fed)
 	slices.SortFunc(m.Sinks, func(a, b Fed) int { return strings.Compare(a.Name, b.Name) })

@@ -10,7 +10,11 @@ import (
 
 func TestSinksLieInTheChain(t *testing.T) {
 	tip := chainOf(t)
-	var err error
+	if _, err := checkpoint.Assign(tip, checkpoint.Limits{}, by("s"), checkpoint.Feed{Fed: checkpoint.Fed{Name: "a"}}); !errors.Is(err, checkpoint.ErrRefused) {
+		t.Errorf("under the first protocol: %v", err)
+	}
+	tip, err := checkpoint.Assign(tip, checkpoint.Limits{}, by("s"), checkpoint.Speak{Protocol: checkpoint.Protocol2}, checkpoint.Feed{Fed: checkpoint.Fed{Name: "a"}})
+	must(t, err)
 	for _, f := range []checkpoint.Fed{{Name: "b"}, {Name: "a"}, {Name: "b", Verdicts: true}} {
 		tip, err = checkpoint.Assign(tip, checkpoint.Limits{}, by("s"), checkpoint.Feed{Fed: f})
 		must(t, err)

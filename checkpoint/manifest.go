@@ -85,6 +85,7 @@ type Manifest struct {
 	Number    Number    `json:"number"`
 	Lineage   Lineage   `json:"lineage"`
 	Cause     Cause     `json:"cause"`
+	Protocol  Protocol  `json:"protocol,omitzero"` // 0 = Protocol1; see Speaks
 
 	// Restores are the lines that restores have abandoned, in the order of the restores; a
 	// sink that appends must take back what they added.

@@ -9,10 +9,13 @@ import (
 	"taximeter/schemas"
 )
 
-// OutboxFormat is the version of an outbox's encoding. It rises with every field that
+// OutboxFormat is the newest version of an outbox's encoding. It rises with every field that
 // the words of schemas.Outbox gain (a test compares); older ones stay readable. Format 1
 // had no verdicts and no trips.
 const OutboxFormat = 2
+
+// outboxSinks is the first format with verdicts and trips.
+const outboxSinks = 2
 
 // outboxMagic begins every encoded outbox; the format follows as one varint.
 const outboxMagic = "tmob"
@@ -20,14 +23,15 @@ const outboxMagic = "tmob"
 // ErrOutbox is what every fault of an encoded outbox wraps.
 var ErrOutbox = errors.New("not an encoded outbox")
 
-// EncodeOutbox writes an outbox: magic, format, then the counted bills, windows, dead
+// EncodeOutbox writes an outbox as all that speak the protocol read it: magic, format, then the counted bills, windows, dead
 // letters, verdicts and trips, each field in the order of its struct. Integers are zigzag varints, texts and
 // bytes are counted, floats are their eight bytes, optional fields follow a 0 or 1.
 // Binary rather than JSON, because dead letters hold bytes that JSON would alter.
-func EncodeOutbox(o schemas.Outbox) []byte {
+func EncodeOutbox(o schemas.Outbox, speaks Protocol) []byte {
+	format := speaks.outboxFormat()
 	w := make(outboxWriter, 0, 64+160*len(o.Bills)+96*len(o.Windows)+512*len(o.DeadLetters))
 	w = append(w, outboxMagic...)
-	w.int(OutboxFormat)
+	w.int(format)
 	w.int(int64(len(o.Bills)))
 	for i := range o.Bills {
 		w.bill(&o.Bills[i])
@@ -39,6 +43,9 @@ func EncodeOutbox(o schemas.Outbox) []byte {
 	w.int(int64(len(o.DeadLetters)))
 	for i := range o.DeadLetters {
 		w.deadLetter(&o.DeadLetters[i])
+	}
+	if format < outboxSinks {
+		return w
 	}
 	w.int(int64(len(o.Verdicts)))
 	for i := range o.Verdicts {
@@ -70,7 +77,7 @@ func DecodeOutbox(key string, data []byte) (schemas.Outbox, error) {
 		Windows:     decodeAll(&r, (*outboxReader).window),
 		DeadLetters: decodeAll(&r, (*outboxReader).deadLetter),
 	}
-	if format >= 2 {
+	if format >= outboxSinks {
 		o.Verdicts = decodeAll(&r, (*outboxReader).span)
 		o.Trips = decodeAll(&r, (*outboxReader).trip)
 	}

@@ -54,7 +54,7 @@ func fullOutbox() schemas.Outbox {
 // the old format, and add a golden file.
 func TestOutboxEncodesEveryField(t *testing.T) {
 	o := fullOutbox()
-	got, err := checkpoint.DecodeOutbox("k", checkpoint.EncodeOutbox(o))
+	got, err := checkpoint.DecodeOutbox("k", checkpoint.EncodeOutbox(o, checkpoint.NewestProtocol))
 	must(t, err)
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("got  %+v\nwant %+v", got, o)
@@ -62,7 +62,8 @@ func TestOutboxEncodesEveryField(t *testing.T) {
 }
 
 func TestOutboxGolden(t *testing.T) {
-	golden(t, "outbox-2.bin", checkpoint.EncodeOutbox(fullOutbox()))
+	golden(t, "outbox-1.bin", checkpoint.EncodeOutbox(fullOutbox(), checkpoint.Protocol1))
+	golden(t, "outbox-2.bin", checkpoint.EncodeOutbox(fullOutbox(), checkpoint.Protocol2))
 	first := fullOutbox() // format 1 ended with the dead letters
 	first.Verdicts, first.Trips = nil, nil
 	for name, want := range map[string]schemas.Outbox{"outbox-1.bin": first, "outbox-2.bin": fullOutbox()} {
@@ -105,12 +106,12 @@ func drawOutbox(rt *rapid.T) schemas.Outbox {
 func TestOutboxRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := drawOutbox(rt)
-		data := checkpoint.EncodeOutbox(o)
+		data := checkpoint.EncodeOutbox(o, checkpoint.NewestProtocol)
 		got, err := checkpoint.DecodeOutbox("k", data)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if !bytes.Equal(checkpoint.EncodeOutbox(got), data) {
+		if !bytes.Equal(checkpoint.EncodeOutbox(got, checkpoint.NewestProtocol), data) {
 			rt.Fatal("encodes to other bytes")
 		}
 		for i := range o.DeadLetters {
@@ -130,7 +131,7 @@ func TestOutboxRoundTrip(t *testing.T) {
 }
 
 func TestOutboxOfANewerFormatSaysUpgrade(t *testing.T) {
-	data := checkpoint.EncodeOutbox(schemas.Outbox{})
+	data := checkpoint.EncodeOutbox(schemas.Outbox{}, checkpoint.NewestProtocol)
 	data[4] = 2 * (checkpoint.OutboxFormat + 1) // zigzag
 	var newer *checkpoint.NewerFormatError
 	if _, err := checkpoint.DecodeOutbox("ns/outbox/x", data); !errors.As(err, &newer) || newer.Key != "ns/outbox/x" || newer.Want != checkpoint.OutboxFormat+1 {
@@ -140,7 +141,7 @@ func TestOutboxOfANewerFormatSaysUpgrade(t *testing.T) {
 
 func TestOutboxKeepsOddFloats(t *testing.T) {
 	for _, v := range []float64{math.Copysign(0, -1), math.Inf(1), math.NaN(), 5e-324} {
-		got, err := checkpoint.DecodeOutbox("k", checkpoint.EncodeOutbox(schemas.Outbox{Windows: []schemas.Window{{MeanKmh: &v}}}))
+		got, err := checkpoint.DecodeOutbox("k", checkpoint.EncodeOutbox(schemas.Outbox{Windows: []schemas.Window{{MeanKmh: &v}}}, checkpoint.NewestProtocol))
 		must(t, err)
 		if math.Float64bits(*got.Windows[0].MeanKmh) != math.Float64bits(v) {
 			t.Errorf("%v became %v", v, *got.Windows[0].MeanKmh)
@@ -149,15 +150,15 @@ func TestOutboxKeepsOddFloats(t *testing.T) {
 }
 
 func FuzzDecodeOutbox(f *testing.F) {
-	f.Add(checkpoint.EncodeOutbox(fullOutbox()))
-	f.Add(checkpoint.EncodeOutbox(schemas.Outbox{}))
+	f.Add(checkpoint.EncodeOutbox(fullOutbox(), checkpoint.NewestProtocol))
+	f.Add(checkpoint.EncodeOutbox(schemas.Outbox{}, checkpoint.NewestProtocol))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o, err := checkpoint.DecodeOutbox("k", data)
 		if err != nil {
 			return
 		}
-		again, err := checkpoint.DecodeOutbox("k", checkpoint.EncodeOutbox(o))
-		if err != nil || !bytes.Equal(checkpoint.EncodeOutbox(again), checkpoint.EncodeOutbox(o)) {
+		again, err := checkpoint.DecodeOutbox("k", checkpoint.EncodeOutbox(o, checkpoint.NewestProtocol))
+		if err != nil || !bytes.Equal(checkpoint.EncodeOutbox(again, checkpoint.NewestProtocol), checkpoint.EncodeOutbox(o, checkpoint.NewestProtocol)) {
 			t.Fatalf("%+v became %+v, %v", o, again, err)
 		}
 	})
@@ -172,7 +173,7 @@ func BenchmarkEncodeOutbox(b *testing.B) {
 	}
 	var data []byte
 	for b.Loop() {
-		data = checkpoint.EncodeOutbox(o)
+		data = checkpoint.EncodeOutbox(o, checkpoint.NewestProtocol)
 	}
 	b.ReportMetric(float64(len(data))/1000, "B/window")
 }

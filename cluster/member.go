@@ -31,23 +31,6 @@ func (d Duty) String() string {
 	return fmt.Sprintf("duty %d", uint8(d))
 }
 
-// Protocols is the range of protocol versions that a node speaks, both ends included. A
-// version stands for all that nodes must agree on: chain, seals, state and remote calls.
-type Protocols struct{ Min, Max uint32 }
-
-// ProtocolCopies is the first version whose nodes keep copies of partitions that others run,
-// and tell of them.
-const ProtocolCopies = 2
-
-// Has reports whether the version is one of them.
-func (p Protocols) Has(version uint32) bool { return p.Min <= version && version <= p.Max }
-
-// Common is the highest version that both speak.
-func (p Protocols) Common(o Protocols) (version uint32, ok bool) {
-	version = min(p.Max, o.Max)
-	return version, version >= max(p.Min, o.Min)
-}
-
 // Member is what a node says of itself.
 type Member struct {
 	ID checkpoint.NodeID

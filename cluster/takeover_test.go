@@ -186,7 +186,7 @@ func TestRosterAndCoordinator(t *testing.T) {
 func TestProtocolsInCommon(t *testing.T) {
 	for _, c := range []struct {
 		a, b Protocols
-		want uint32
+		want checkpoint.Protocol
 		ok   bool
 	}{{Protocols{1, 1}, Protocols{1, 1}, 1, true}, {Protocols{1, 2}, Protocols{2, 3}, 2, true}, {Protocols{1, 1}, Protocols{2, 3}, 0, false}} {
 		if got, ok := c.a.Common(c.b); ok != c.ok || ok && got != c.want {

@@ -60,7 +60,7 @@ func TestWayOfACheckpoint(t *testing.T) {
 		must(t, err)
 		must(t, snap.Remove())
 		s.Files = up.Files
-		s.Outbox.File, err = checkpoint.WriteFile(t.Context(), objects, checkpoint.EncodeOutbox(outbox), func(sha string) string { return ns.Outbox(s.Place(), sha) })
+		s.Outbox.File, err = checkpoint.WriteFile(t.Context(), objects, checkpoint.EncodeOutbox(outbox, checkpoint.NewestProtocol), func(sha string) string { return ns.Outbox(s.Place(), sha) })
 		must(t, err)
 		must(t, checkpoint.Offer(t.Context(), objects, s))
 

@@ -111,7 +111,8 @@ type ClusterStatus struct {
 	Alone      bool           `json:"sozinho"` // configured without a cluster
 	Joined     bool           `json:"entrou"`  // has met another node, or was told to begin
 	Manifest   int64          `json:"manifesto"`
-	Revoked    int64          `json:"tomadas"` // runs that others took from this node since it started, and that found out
+	Protocol   int            `json:"protocolo"` // that the namespace speaks
+	Revoked    int64          `json:"tomadas"`   // runs that others took from this node since it started, and that found out
 	Members    []MemberStatus `json:"membros"`
 	Partitions []Placement    `json:"particoes"`
 	Copies     Copies         `json:"copias"`
@@ -130,6 +131,7 @@ type MemberStatus struct {
 	Member  bool   `json:"membro"` // by the chain
 	Duty    string `json:"estado"` // serving, draining, resigned, absent
 	Version string `json:"versao"`
+	Speaks  [2]int `json:"protocolos"` // lowest and highest that it speaks
 	Weight  int    `json:"peso"`
 	Zone    string `json:"zona,omitempty"`
 	Admin   string `json:"admin"`

@@ -43,7 +43,7 @@ func decode(id string, meta []byte) (cluster.Member, error) {
 	m.Duty = cluster.Duty(meta[1])
 	m.Life = r.int()
 	m.Weight = int(r.count(maxWeight))
-	m.Speaks.Min, m.Speaks.Max = uint32(r.count(1<<32-1)), uint32(r.count(1<<32-1))
+	m.Speaks.Min, m.Speaks.Max = checkpoint.Protocol(r.count(1<<32-1)), checkpoint.Protocol(r.count(1<<32-1))
 	m.Remote, m.Admin, m.Version, m.Zone = r.text(), r.text(), r.text(), r.text()
 	switch {
 	case r.failed:

@@ -16,7 +16,7 @@ func drawMember(t *rapid.T) cluster.Member {
 	return cluster.Member{
 		ID: "n", Life: rapid.Int64().Draw(t, "life"), Remote: text.Draw(t, "remote"), Admin: text.Draw(t, "admin"),
 		Version: text.Draw(t, "version"), Zone: text.Draw(t, "zone"), Weight: rapid.IntRange(0, maxWeight).Draw(t, "weight"),
-		Speaks: cluster.Protocols{Min: rapid.Uint32().Draw(t, "min"), Max: rapid.Uint32().Draw(t, "max")},
+		Speaks: cluster.Protocols{Min: checkpoint.Protocol(rapid.Uint32().Draw(t, "min")), Max: checkpoint.Protocol(rapid.Uint32().Draw(t, "max"))},
 		Duty:   rapid.SampledFrom([]cluster.Duty{cluster.Serving, cluster.Draining, cluster.Resigned}).Draw(t, "duty"),
 	}
 }

@@ -21,6 +21,10 @@ func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluste
 	if all := c.takeOvers(tip, view); len(all) > 0 {
 		changes = append(changes, c.replace(tip, view, all)...)
 	}
+	if version, ok := view.Raise(tip); ok && len(changes) == 0 && view.Coordinator(tip) == view.Self {
+		c.node.log.Info("all members speak a later protocol: from now on so does the namespace", "protocol", version, "before", tip.Speaks())
+		changes = append(changes, checkpoint.Speak{Protocol: version})
+	}
 	if len(changes) == 0 {
 		return tip, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"taximeter/checkpoint"
+	"taximeter/cluster"
 	"taximeter/sinks/webhook"
 )
 
@@ -69,9 +70,13 @@ type Cluster struct {
 	Remote string `yaml:"remote" env:"REMOTE"`
 	// TLS makes the nodes prove to each other who they are; without it whoever reaches Remote
 	// may ask about trips.
-	TLS    TLS    `yaml:"tls" envPrefix:"TLS_"`
-	Weight int    `yaml:"weight" env:"WEIGHT"` // capacity relative to the other nodes'
-	Zone   string `yaml:"zone" env:"ZONE"`     // availability zone; "" = unknown
+	TLS TLS `yaml:"tls" envPrefix:"TLS_"`
+	// Protocol is the highest protocol that this node speaks; 0 = all it can. Hold it during
+	// an upgrade to keep the way back: once every member speaks a later one, so does the
+	// namespace, for ever.
+	Protocol int    `yaml:"protocol" env:"PROTOCOL"`
+	Weight   int    `yaml:"weight" env:"WEIGHT"` // capacity relative to the other nodes'
+	Zone     string `yaml:"zone" env:"ZONE"`     // availability zone; "" = unknown
 	// Standbys is how many other nodes keep each partition's newest checkpoint on their disks,
 	// to take it over without fetching it; 0 = none. Each costs the traffic of the
 	// checkpoints, and disk, once more.
@@ -266,6 +271,9 @@ func (c Config) Validate() error {
 		if k.Weight < 1 {
 			fault("cluster.weight", "%d: use at least 1", k.Weight)
 		}
+		if p := checkpoint.Protocol(k.Protocol); p != 0 && (p < checkpoint.OldestProtocol || p > checkpoint.NewestProtocol) {
+			fault("cluster.protocol", "%d: this version speaks %d to %d; use 0 for the highest that all nodes speak", k.Protocol, checkpoint.OldestProtocol, checkpoint.NewestProtocol)
+		}
 		if k.Standbys < 0 {
 			fault("cluster.standbys", "%d: use 0 for none", k.Standbys)
 		}
@@ -300,4 +308,12 @@ func (c Cluster) keys() ([][]byte, error) {
 		keys = append(keys, key)
 	}
 	return keys, nil
+}
+
+// speaks is the protocols that the node takes part in.
+func (c Cluster) speaks() cluster.Protocols {
+	if c.Protocol > 0 {
+		return cluster.Protocols{Min: checkpoint.OldestProtocol, Max: checkpoint.Protocol(c.Protocol)}
+	}
+	return cluster.Protocols{Min: checkpoint.OldestProtocol, Max: checkpoint.NewestProtocol}
 }

@@ -143,6 +143,9 @@ func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	seen := tip // others read it while tip goes on
 	c.node.tip.Store(&seen)
 	c.dropRevoked(tip)
+	if err := c.node.cfg.Cluster.speaks().Understands(tip, c.node.id()); err != nil {
+		return 0, err
+	}
 	foreign, err := c.lives.foreign(tip, c.node.id(), c.node.ours, func(p int) (checkpoint.NodeID, error) { return c.begunBy(ctx, tip, p) })
 	if err != nil {
 		return 0, err

@@ -124,6 +124,9 @@ func (n *Node) openChain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := n.cfg.Cluster.speaks().Understands(tip, n.id()); err != nil {
+		return err
+	}
 	if len(tip.Entries) != n.partitions {
 		return fmt.Errorf("the input topics have %d partitions, the checkpoints of namespace %q %d: trips would change partition; "+
 			"give the topics their old partition count, or begin a new namespace", n.partitions, n.ns, len(tip.Entries))
@@ -178,7 +181,9 @@ func (n *Node) found(ctx context.Context, chain *checkpoint.Chain, ids [schemas.
 		starts[p] = checkpoint.Offsets(first[schemas.Partition(p)])
 	}
 	stamp := checkpoint.Stamp{At: n.now(), By: checkpoint.NodeID(n.cfg.NodeID), Token: n.token()}
-	_, tip, err := chain.Commit(ctx, checkpoint.Genesis(n.ns, ids, starts, stamp))
+	genesis := checkpoint.Genesis(n.ns, ids, starts, stamp)
+	genesis.Protocol = n.cfg.Cluster.speaks().Max
+	_, tip, err := chain.Commit(ctx, genesis)
 	return tip, err
 }
 
@@ -216,7 +221,7 @@ func (n *Node) openCluster(context.Context) error {
 // member is what this node says of itself.
 func (n *Node) member() cluster.Member {
 	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: n.cfg.Admin.Listen, Version: n.o.Version,
-		Speaks: cluster.Protocols{Min: 1, Max: 2}, Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
+		Speaks: n.cfg.Cluster.speaks(), Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
 }
 
 // takeSeat steps until what is ours runs. A partition that cannot be started ends the

@@ -18,7 +18,7 @@ func (n *Node) Cluster() admin.ClusterStatus {
 	if tip == nil {
 		return st
 	}
-	st.Manifest, st.Revoked = int64(tip.Number), n.revoked.Load()
+	st.Manifest, st.Revoked, st.Protocol = int64(tip.Number), n.revoked.Load(), int(tip.Speaks())
 	owners := ownersOf(*tip)
 	roster := view.Roster(*tip)
 	target := cluster.Place(roster, owners)
@@ -45,7 +45,7 @@ func (n *Node) Cluster() admin.ClusterStatus {
 		}
 	}
 	for _, m := range roster {
-		st.Members = append(st.Members, admin.MemberStatus{ID: string(m.ID), Member: tip.IsMember(m.ID), Duty: m.Duty.String(), Version: m.Version,
+		st.Members = append(st.Members, admin.MemberStatus{ID: string(m.ID), Member: tip.IsMember(m.ID), Duty: m.Duty.String(), Version: m.Version, Speaks: [2]int{int(m.Speaks.Min), int(m.Speaks.Max)},
 			Weight: m.Weight, Zone: m.Zone, Admin: m.Admin, Owned: owned[m.ID]})
 	}
 	return st

@@ -234,6 +234,9 @@ func (n *Node) openTables(ctx context.Context) error {
 				"or end it for good with `taximeter checkpoint forget-sink %s`", n.ns, unknown, unknown)
 		}
 		var changes []checkpoint.Change
+		if top := n.cfg.Cluster.speaks().Max; len(n.tables) > 0 && top > tip.Speaks() && n.soleMember(tip) {
+			changes = append(changes, checkpoint.Speak{Protocol: top}) // of several, their coordinator does it
+		}
 		for _, t := range n.tables {
 			fed := checkpoint.Fed{Name: t.Name, Verdicts: t.Wants.Verdicts, Trips: t.Wants.Trips}
 			if !slices.Contains(tip.Sinks, fed) {
@@ -251,6 +254,10 @@ func (n *Node) openTables(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func (n *Node) soleMember(tip checkpoint.Manifest) bool {
+	return len(tip.Members) == 0 || len(tip.Members) == 1 && tip.IsMember(n.id())
 }
 
 // configuredTables lists the sinks of tables that this node is to feed.

@@ -288,7 +288,7 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 		return nil, err
 	}
 	if !cut.Outbox.Empty() {
-		seal.Outbox.File, err = checkpoint.WriteFile(ctx, t.node.store, checkpoint.EncodeOutbox(cut.Outbox),
+		seal.Outbox.File, err = checkpoint.WriteFile(ctx, t.node.store, checkpoint.EncodeOutbox(cut.Outbox, tip.Speaks()),
 			func(sum string) string { return t.node.ns.Outbox(seal.Place(), sum) })
 		if err != nil {
 			return nil, fmt.Errorf("outbox of partition %d: %w", t.partition, err)

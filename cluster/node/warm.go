@@ -29,7 +29,7 @@ const (
 // has been waited for long enough.
 func (c *crew) warm(ctx context.Context, tip checkpoint.Manifest, view cluster.View, m cluster.Move, to cluster.Member) bool {
 	e := tip.Entries[m.Partition]
-	if sizeOf(e.Files) <= coldBytes || !to.Speaks.Has(cluster.ProtocolCopies) {
+	if sizeOf(e.Files) <= coldBytes || to.Speaks.Max < checkpoint.Protocol2 {
 		return true
 	}
 	w, known := c.waits[m.Partition]

@@ -44,11 +44,11 @@ func newClusterStatus() *cobra.Command {
 			case !st.Joined:
 				fmt.Fprintf(w, "node %s has not met another node yet; manifest %d\n\n", st.Node, st.Manifest)
 			default:
-				fmt.Fprintf(w, "as node %s sees it; manifest %d\n\n", st.Node, st.Manifest)
+				fmt.Fprintf(w, "as node %s sees it; manifest %d, protocol %d\n\n", st.Node, st.Manifest, st.Protocol)
 			}
-			members := ui.Table{Head: []string{"node", "duty", "member", ">partitions", ">weight", "zone", "version", "admin"}}
+			members := ui.Table{Head: []string{"node", "duty", "member", ">partitions", ">weight", "zone", "version", "speaks up to", "admin"}}
 			for _, m := range st.Members {
-				members.Add(m.ID, m.Duty, strconv.FormatBool(m.Member), strconv.Itoa(m.Owned), strconv.Itoa(m.Weight), m.Zone, m.Version, m.Admin)
+				members.Add(m.ID, m.Duty, strconv.FormatBool(m.Member), strconv.Itoa(m.Owned), strconv.Itoa(m.Weight), m.Zone, m.Version, strconv.Itoa(m.Speaks[1]), m.Admin)
 			}
 			members.Print(w, "")
 			if !st.Alone {
