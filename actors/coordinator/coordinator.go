@@ -17,7 +17,7 @@ import (
 )
 
 // Task is one run of one partition in this process, as the coordinator sees it. Its
-// methods do not wait, but for Seal's.
+// methods do not wait, but for Seal's and Spill's.
 type Task interface {
 	Partition() schemas.Partition
 	Incarnation() checkpoint.Incarnation
@@ -25,6 +25,10 @@ type Task interface {
 	// nothing happened since the last cut. It may be called again before an earlier call is
 	// done: seals are cumulative.
 	Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error)
+	// Spill cuts into the local store only, so that what was changed may leave memory. The
+	// number is above those of all cuts before, the tip the newest known. It serves while no
+	// seal can be committed.
+	Spill(ctx context.Context, tip checkpoint.Manifest, number checkpoint.SealNumber) error
 	// Committed tells what the chain holds of the task: the seal that is its cut, and what is
 	// pending. It may be told again.
 	Committed(e checkpoint.Entry)
@@ -203,15 +207,26 @@ const attempts = 20
 var ErrDecidedAnew = errors.New("runs or members have changed since this assignment was decided: look at the chain again")
 
 func (c *Coordinator) assign(m *Assign) (checkpoint.Manifest, error) {
+	return c.commit("assignment", func(tip checkpoint.Manifest) ([]checkpoint.Change, error) {
+		if !m.holds(tip) {
+			return nil, fmt.Errorf("manifest %d, decided on %d: %w", tip.Number, m.Seen.Number, ErrDecidedAnew)
+		}
+		return m.Changes, nil
+	})
+}
+
+// commit puts the changes that decide makes of the tip, and decides anew after every loss.
+func (c *Coordinator) commit(what string, decide func(tip checkpoint.Manifest) ([]checkpoint.Change, error)) (checkpoint.Manifest, error) {
 	for range attempts {
 		tip, err := c.o.Chain.Tip(c.ctx)
 		if err != nil {
 			return checkpoint.Manifest{}, err
 		}
-		if !m.holds(tip) {
-			return checkpoint.Manifest{}, fmt.Errorf("manifest %d, decided on %d: %w", tip.Number, m.Seen.Number, ErrDecidedAnew)
+		changes, err := decide(tip)
+		if err != nil {
+			return checkpoint.Manifest{}, err
 		}
-		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), m.Changes...)
+		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), changes...)
 		if err != nil {
 			return checkpoint.Manifest{}, err
 		}
@@ -224,7 +239,7 @@ func (c *Coordinator) assign(m *Assign) (checkpoint.Manifest, error) {
 			return tip, nil
 		}
 	}
-	return checkpoint.Manifest{}, fmt.Errorf("assignment lost to other writers %d times", attempts)
+	return checkpoint.Manifest{}, fmt.Errorf("%s lost to other writers %d times", what, attempts)
 }
 
 // holds reports whether what was decided on Seen may still be done: the members are the
@@ -248,38 +263,28 @@ func (c *Coordinator) move(m *Move) (checkpoint.Manifest, error) {
 	if offered, ok := c.offers[p]; ok {
 		last = &offered
 	}
-	for range attempts {
-		tip, err := c.o.Chain.Tip(c.ctx)
-		if err != nil {
-			return checkpoint.Manifest{}, err
-		}
+	return c.commit(fmt.Sprintf("move of partition %d", p), func(tip checkpoint.Manifest) ([]checkpoint.Change, error) {
 		e, ok := tip.Entry(p)
 		if !ok || e.Incarnation != m.Task.Incarnation() {
-			return checkpoint.Manifest{}, fmt.Errorf("partition %d is not run by this task any more", p)
+			return nil, fmt.Errorf("partition %d is not run by this task any more", p)
 		}
 		m.Task.Committed(e)
-		c.last[m.Task] = max(c.last[m.Task], e.Seal) + 1
-		newer, err := m.Task.Seal(c.ctx, tip, c.last[m.Task]-1)
+		number := c.next(m.Task, e.Seal)
+		newer, err := m.Task.Seal(c.ctx, tip, number-1)
 		if err != nil {
-			return checkpoint.Manifest{}, fmt.Errorf("last seal of partition %d: %w", p, err)
+			return nil, fmt.Errorf("last seal of partition %d: %w", p, err)
 		}
 		if newer != nil { // else nothing happened since the one before
 			last = newer
 		}
-		next, err := checkpoint.Assign(tip, c.o.Limits, c.stamp(), checkpoint.Start{Partition: p, Owner: m.To, Incarnation: m.Incarnation(e.Epoch + 1), Last: last})
-		if err != nil {
-			return checkpoint.Manifest{}, err
-		}
-		won, tip, err := c.o.Chain.Commit(c.ctx, next)
-		if err != nil {
-			return checkpoint.Manifest{}, err
-		}
-		if won {
-			c.report(tip, time.Now(), nil)
-			return tip, nil
-		}
-	}
-	return checkpoint.Manifest{}, fmt.Errorf("move of partition %d lost to other writers %d times", p, attempts)
+		return []checkpoint.Change{checkpoint.Start{Partition: p, Owner: m.To, Incarnation: m.Incarnation(e.Epoch + 1), Last: last}}, nil
+	})
+}
+
+// next is the number of a task's next seal: above all that it and the chain have had.
+func (c *Coordinator) next(t Task, committed checkpoint.SealNumber) checkpoint.SealNumber {
+	c.last[t] = max(c.last[t], committed) + 1
+	return c.last[t]
 }
 
 func (c *Coordinator) stamp() checkpoint.Stamp {
@@ -290,6 +295,12 @@ func (c *Coordinator) stamp() checkpoint.Stamp {
 func (c *Coordinator) round() (Outcome, error) {
 	tip, err := c.o.Chain.Tip(c.ctx)
 	if err != nil {
+		if before := c.status.Load(); before != nil {
+			for _, t := range c.tasks {
+				c.spill(t, before.Tip)
+			}
+			c.collect()
+		}
 		return Outcome{}, err
 	}
 	out := Outcome{Tip: tip, Absent: slices.Concat(c.ask(tip), c.collect())}
@@ -334,20 +345,33 @@ func (c *Coordinator) ask(tip checkpoint.Manifest) (full []schemas.Partition) {
 		if c.o.Limits.Full(e, t.Published()) {
 			c.o.Log.Error("partition is not sealed: too many outboxes wait for publication", "partition", t.Partition(), "pending", len(e.Pending))
 			full = append(full, t.Partition())
+			c.spill(t, tip)
 			continue
 		}
-		c.busy[t] = true
-		c.last[t] = max(c.last[t], e.Seal) + 1
-		number := c.last[t] - 1
-		c.running.Go(func() {
-			seal, err := t.Seal(c.ctx, tip, number)
-			select {
-			case c.late <- offer{t, seal, err}:
-			case <-c.ctx.Done():
-			}
-		})
+		number := c.next(t, e.Seal)
+		c.begin(t, func() (*checkpoint.Seal, error) { return t.Seal(c.ctx, tip, number-1) })
 	}
 	return full
+}
+
+// spill lets a task that cannot be sealed now keep its memory bounded all the same.
+func (c *Coordinator) spill(t Task, tip checkpoint.Manifest) {
+	if !c.busy[t] {
+		number := c.next(t, 0)
+		c.begin(t, func() (*checkpoint.Seal, error) { return nil, t.Spill(c.ctx, tip, number) })
+	}
+}
+
+// begin runs what a task does for a round beside the others; collect waits for it.
+func (c *Coordinator) begin(t Task, work func() (*checkpoint.Seal, error)) {
+	c.busy[t] = true
+	c.running.Go(func() {
+		seal, err := work()
+		select {
+		case c.late <- offer{t, seal, err}:
+		case <-c.ctx.Done():
+		}
+	})
 }
 
 // collect waits for the seals asked for, and takes those of earlier rounds, until the

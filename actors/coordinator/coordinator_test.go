@@ -109,6 +109,7 @@ type task struct {
 	incarnation checkpoint.Incarnation
 	seal        func(tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error)
 	revoked     atomic.Int64
+	spilled     atomic.Int64
 }
 
 func (t *task) Partition() schemas.Partition        { return 0 }
@@ -116,6 +117,10 @@ func (t *task) Incarnation() checkpoint.Incarnation { return t.incarnation }
 func (t *task) Published() checkpoint.Number        { return 0 }
 func (t *task) Committed(checkpoint.Entry)          {}
 func (t *task) Revoked()                            { t.revoked.Add(1) }
+func (t *task) Spill(context.Context, checkpoint.Manifest, checkpoint.SealNumber) error {
+	t.spilled.Add(1)
+	return nil
+}
 
 // A run that the chain no longer holds is told so in the next round, though it has nothing
 // to send and meets no fence.
@@ -168,3 +173,49 @@ func TestAPartitionThatWasNotCutIsAbsent(t *testing.T) {
 		})
 	}
 }
+
+// While nothing can be committed, what was changed must be able to leave memory: a store
+// that is down for hours would else take the node with it.
+func TestTasksSpillWhileNothingCanBeCommitted(t *testing.T) {
+	var dark atomic.Bool
+	memory := storetest.NewMemory()
+	store := &storetest.Faults{Store: memory, Plan: func(storetest.Op, string) storetest.Fault {
+		if dark.Load() {
+			return storetest.Lost
+		}
+		return storetest.None
+	}}
+	found(t, memory, 1)
+	p := begin(t, store, "a")
+	if _, err := p.ask(&Assign{Seen: p.tip(), Changes: start(0, 100)}); err != nil {
+		t.Fatal(err)
+	}
+	run := &task{incarnation: 100, seal: func(tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
+		s := checkpoint.NewSeal(tip, 0, last)
+		s.Outbox.File = checkpoint.File{Name: "outbox", Key: ns.Outbox(s.Place(), sum), Size: 1, SHA256: sum}
+		return &s, nil
+	}}
+	p.system.Root.Send(p.pid, &Attach{Task: run})
+	t.Run("the store is down", func(t *testing.T) {
+		dark.Store(true)
+		if _, err := p.ask(&Round{}); !errors.Is(err, storetest.ErrInjected) || run.spilled.Load() != 1 {
+			t.Errorf("%v, spilled %d times", err, run.spilled.Load())
+		}
+		dark.Store(false)
+	})
+	t.Run("too many outboxes wait", func(t *testing.T) {
+		for range limits.MaxPending {
+			if _, err := p.ask(&Round{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(p.tip().Entries[0].Pending); n != limits.MaxPending || run.spilled.Load() != 1 {
+			t.Fatalf("%d outboxes wait, spilled %d times", n, run.spilled.Load())
+		}
+		if answer, err := p.ask(&Round{}); err != nil || len(answer.(Outcome).Absent) != 1 || run.spilled.Load() != 2 {
+			t.Errorf("%+v, %v, spilled %d times", answer, err, run.spilled.Load())
+		}
+	})
+}
+
+const sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -116,7 +116,7 @@ func (d *Delivery) release() {
 // Cut is a seal with the files of the state at it.
 type Cut struct {
 	partition.Sealed
-	Unchanged bool // nothing happened since the last cut: there is nothing to seal
+	Unchanged bool // nothing happened since the cut that is committed: there is nothing to seal
 	// LogNext is a position in the log of sent alerts, taken when nothing was unacknowledged.
 	LogNext  schemas.Offset
 	Snapshot Snapshot
@@ -154,8 +154,11 @@ type Owner struct {
 	done    bool
 	sending bool // alerts are with the outlet
 	changed bool // since the last cut
-	logNext schemas.Offset
-	pause   time.Duration
+	// cut is the newest one's number; committed the newest that the chain is known to hold. A
+	// cut in between may be lost, if its upload failed: it is made again.
+	cut, committed checkpoint.SealNumber
+	logNext        schemas.Offset
+	pause          time.Duration
 	// applying is the seal whose changes go into the store now; nil = none. waiting are
 	// requests that came meanwhile.
 	applying *SealRequest
@@ -219,6 +222,7 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 	case *applied:
 		return o.applied(ctx, m)
 	case *Committed:
+		o.committed = max(o.committed, m.Number)
 		o.part.Committed(int64(m.Number))
 	case *TariffChange:
 		if m.Tariff != nil {
@@ -311,7 +315,7 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	case o.applying != nil:
 		o.waiting = append(o.waiting, m)
 		return
-	case !o.changed:
+	case !o.changed && o.cut <= o.committed:
 		m.Done(Cut{Unchanged: true}, nil)
 		return
 	}
@@ -319,6 +323,7 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	o.part.SetTell(m.Tell)
 	cut := Cut{Sealed: o.part.Seal(int64(m.Number)), LogNext: o.logNext}
 	o.changed = false
+	o.cut = m.Number
 	o.applying = m
 	o.pause = time.Since(began)
 	o.publishStats()

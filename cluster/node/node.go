@@ -56,6 +56,8 @@ type Options struct {
 	Output []kgo.Opt
 	// Tables are sinks beside the configured ones.
 	Tables []sinks.Configured
+	// Wall is the machine's wall clock, for harnesses that set it; nil = the real one.
+	Wall func() time.Time
 }
 
 // Node is one taximeter process.
@@ -65,6 +67,7 @@ type Node struct {
 	log      *slog.Logger
 	ns       checkpoint.Namespace
 	settings partition.Settings
+	clock    *clock
 
 	store       checkpoint.Store
 	shared      *pebblestore.Shared
@@ -113,7 +116,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(),
+	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(), clock: newClock(o.Wall),
 		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
@@ -159,6 +162,7 @@ func (n *Node) beat() {
 	for {
 		select {
 		case <-tick.C:
+			n.clock.watch(n.log)
 			n.look()
 		case <-round.C:
 			n.system.Root.Send(n.coordinator, &coordinator.Round{})
@@ -276,9 +280,6 @@ func (n *Node) takeDown() {
 
 // AdminURL is where the admin server answers.
 func (n *Node) AdminURL() string { return "http://" + n.adminAddr }
-
-// now is the wall clock.
-func (n *Node) now() schemas.Millis { return schemas.Millis(time.Now().UnixMilli()) }
 
 // token is what no other process and no other life of this one says.
 func (n *Node) token() string {

@@ -155,7 +155,7 @@ func (n *Node) openChain(ctx context.Context) error {
 	}
 	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return n.log.With("part", "protoactor") }))
 	n.coordinator, err = n.system.Root.SpawnNamed(coordinator.New(coordinator.Options{Chain: chain, Node: checkpoint.NodeID(n.cfg.NodeID),
-		Limits: n.limits(), Interval: n.cfg.Checkpoint.Interval, Deadline: n.cfg.Checkpoint.Deadline, Now: n.now, Token: n.token, Log: n.log},
+		Limits: n.limits(), Interval: n.cfg.Checkpoint.Interval, Deadline: n.cfg.Checkpoint.Deadline, Now: n.clock.now, Token: n.token, Log: n.log},
 		&n.rounds), "coordinator")
 	return err
 }
@@ -180,7 +180,7 @@ func (n *Node) found(ctx context.Context, chain *checkpoint.Chain, ids [schemas.
 	for p := range starts {
 		starts[p] = checkpoint.Offsets(first[schemas.Partition(p)])
 	}
-	stamp := checkpoint.Stamp{At: n.now(), By: checkpoint.NodeID(n.cfg.NodeID), Token: n.token()}
+	stamp := checkpoint.Stamp{At: n.clock.now(), By: checkpoint.NodeID(n.cfg.NodeID), Token: n.token()}
 	genesis := checkpoint.Genesis(n.ns, ids, starts, stamp)
 	genesis.Protocol = n.cfg.Cluster.speaks().Max
 	_, tip, err := chain.Commit(ctx, genesis)

@@ -122,7 +122,12 @@ func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
 	return st
 }
 
-// Checkpoints tells of the newest manifest, and reads as many of the newest as asked for.
+// recentPatience bounds the reading of manifests for people: most want to know where things
+// stand because the store does not answer.
+const recentPatience = 2 * time.Second
+
+// Checkpoints tells of the newest manifest, and reads as many of the newest as asked for, or
+// as the store gives.
 func (n *Node) Checkpoints(ctx context.Context, recent int) (admin.CheckpointStatus, error) {
 	st := admin.CheckpointStatus{Namespace: n.cfg.Namespace}
 	rounds := n.rounds.Load()
@@ -136,11 +141,16 @@ func (n *Node) Checkpoints(ctx context.Context, recent int) (admin.CheckpointSta
 	for _, t := range n.tables {
 		st.Sinks = append(st.Sinks, t.status())
 	}
+	ctx, cancel := context.WithTimeout(ctx, recentPatience)
+	defer cancel()
 	chain := checkpoint.NewChain(n.store, n.ns)
 	for number := rounds.Tip.Number; number >= rounds.Tip.Oldest && len(st.Recent) < recent; number-- {
 		m, err := chain.Read(ctx, number)
 		if err != nil {
-			return st, err
+			if st.LastError == "" {
+				st.LastError = err.Error()
+			}
+			break
 		}
 		st.Recent = append(st.Recent, viewOf(m))
 	}

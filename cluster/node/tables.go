@@ -246,7 +246,7 @@ func (n *Node) openTables(ctx context.Context) error {
 		if len(changes) == 0 {
 			return nil
 		}
-		next, err := checkpoint.Assign(tip, n.limits(), checkpoint.Stamp{At: n.now(), By: n.id(), Token: n.token()}, changes...)
+		next, err := checkpoint.Assign(tip, n.limits(), checkpoint.Stamp{At: n.clock.now(), By: n.id(), Token: n.token()}, changes...)
 		if err != nil {
 			return err
 		}

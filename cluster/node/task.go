@@ -105,7 +105,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	n.mu.Lock()
 	changes, book := n.catalogues.changes, n.catalogues.book
 	spec := host.Spec{Partition: p, State: &state{store: t.store, snapshots: snapshots}, Source: t, Outlet: t.speaker,
-		Now: n.now, Log: n.log, LogNext: logNext, Failed: t.failed, IdleSeals: n.cfg.Memory.IdleSeals, MaxResident: n.cfg.Memory.ResidentTrips}
+		Now: n.clock.now, Log: n.log, LogNext: logNext, Failed: t.failed, IdleSeals: n.cfg.Memory.IdleSeals, MaxResident: n.cfg.Memory.ResidentTrips}
 	if n.ends != nil {
 		ends := n.ends[p]
 		spec.Ends = &ends
@@ -163,9 +163,9 @@ func (n *Node) build(p schemas.Partition, e checkpoint.Entry, r partition.Runner
 	}
 	var part *partition.Partition
 	if found {
-		part, err = partition.Restore(head, p, mode, n.settings, book, r, st, n.now())
+		part, err = partition.Restore(head, p, mode, n.settings, book, r, st, n.clock.now())
 	} else {
-		part = partition.New(p, mode, n.settings, book, r, st, n.now())
+		part = partition.New(p, mode, n.settings, book, r, st, n.clock.now())
 	}
 	if err != nil {
 		return nil, err
@@ -252,37 +252,53 @@ func (t *task) Committed(e checkpoint.Entry) {
 	t.speaker.Pending(e.Pending)
 }
 
-// Seal cuts, uploads and offers.
-func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
-	seal := checkpoint.NewSeal(tip, t.partition, last)
-	base := tip.Entries[t.partition]
+// cut asks the owner for one.
+func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoint.SealNumber) (host.Cut, error) {
 	type answer struct {
 		cut host.Cut
 		err error
 	}
 	answered := make(chan answer, 1)
-	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: seal.Number, Tell: tell(tip), Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
-	var cut host.Cut
+	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
 	select {
 	case a := <-answered:
-		if a.err != nil {
-			return nil, a.err
-		}
-		cut = a.cut
+		return a.cut, a.err
 	case <-t.ctx.Done():
-		return nil, t.ctx.Err()
+		return host.Cut{}, t.ctx.Err()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return host.Cut{}, ctx.Err()
+	}
+}
+
+// discard ends a cut's snapshot.
+func (t *task) discard(c host.Cut) {
+	if err := c.Snapshot.(*pebblestore.Snapshot).Remove(); err != nil {
+		t.node.log.Warn("snapshot folder stays behind until the next start", "err", err)
+	}
+}
+
+// Spill cuts and keeps nothing but what the local store now holds.
+func (t *task) Spill(ctx context.Context, tip checkpoint.Manifest, number checkpoint.SealNumber) error {
+	cut, err := t.cut(ctx, tip, number)
+	if err == nil && !cut.Unchanged {
+		t.discard(cut)
+	}
+	return err
+}
+
+// Seal cuts, uploads and offers.
+func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
+	seal := checkpoint.NewSeal(tip, t.partition, last)
+	base := tip.Entries[t.partition]
+	cut, err := t.cut(ctx, tip, seal.Number)
+	if err != nil {
+		return nil, err
 	}
 	if cut.Unchanged {
 		return nil, nil
 	}
+	defer t.discard(cut)
 	snapshot := cut.Snapshot.(*pebblestore.Snapshot)
-	defer func() {
-		if err := snapshot.Remove(); err != nil {
-			t.node.log.Warn("snapshot folder stays behind until the next start", "err", err)
-		}
-	}()
 	up, err := snapshot.Upload(ctx, t.node.store, t.node.ns, seal.Place(), base.Files)
 	if err != nil {
 		return nil, err
@@ -332,7 +348,7 @@ func (t *task) Status(next [schemas.NumInputs]schemas.Offset) (status [schemas.N
 	for i, l := range view.lanes {
 		status[i] = partition.SourceStatus{CaughtUp: l.CaughtUp(next[i], now, t.node.freshness()), FetchedAt: schemas.NoTime}
 		if !l.CheckedAt.IsZero() {
-			status[i].FetchedAt = schemas.Millis(l.CheckedAt.UnixMilli())
+			status[i].FetchedAt = t.node.clock.at(l.CheckedAt)
 		}
 	}
 	return status

@@ -1,10 +1,13 @@
 package chaos
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,10 +53,34 @@ func one(t *testing.T, o Options, lives []Life) {
 	judge(t, o, s, Run(t.Context(), o, s))
 }
 
-// build makes a taximeter that can be made to fail.
+// binaries are what build has made, for all tests.
+var binaries struct {
+	dir string
+	mu  sync.Mutex // guards building
+}
+
+func TestMain(m *testing.M) {
+	var err error
+	if binaries.dir, err = os.MkdirTemp("", "taximeter-chaos-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(binaries.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// build makes a taximeter that can be made to fail, once for each set of flags.
 func build(t *testing.T, flags ...string) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "taximeter")
+	binaries.mu.Lock()
+	defer binaries.mu.Unlock()
+	binary := filepath.Join(binaries.dir, "taximeter"+strings.Join(flags, ""))
+	if _, err := os.Stat(binary); err == nil {
+		return binary
+	}
 	args := append([]string{"build", "-tags", "chaos", "-o", binary}, flags...)
 	cmd := exec.CommandContext(t.Context(), "go", append(args, "taximeter/cmd/taximeter")...)
 	if out, err := cmd.CombinedOutput(); err != nil {

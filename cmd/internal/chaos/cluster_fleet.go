@@ -149,13 +149,18 @@ func (m *member) darken(dark bool) error {
 
 // ask reads one of a node's answers.
 func ask[T any](ctx context.Context, f *fleet, m *member, path string) (answer T, err error) {
+	return get[T](ctx, &f.client, "http://"+m.admin+path)
+}
+
+// get reads one answer.
+func get[T any](ctx context.Context, client *http.Client, url string) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.admin+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return answer, err
 	}
-	response, err := f.client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return answer, err
 	}

@@ -12,8 +12,9 @@ type relay struct {
 	target   string
 	running  sync.WaitGroup
 
-	mu    sync.Mutex // guards conns
+	mu    sync.Mutex // guards all below
 	conns map[net.Conn]bool
+	dark  bool
 }
 
 func newRelay(ip, target string) (*relay, error) {
@@ -34,6 +35,23 @@ func newRelay(ip, target string) (*relay, error) {
 	return r, nil
 }
 
+// darken cuts all connections and refuses new ones until told otherwise.
+func (r *relay) darken(dark bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dark = dark
+	if dark {
+		r.cut()
+	}
+}
+
+// cut closes all connections. r.mu must be held.
+func (r *relay) cut() {
+	for c := range r.conns {
+		_ = c.Close() // its reader ends
+	}
+}
+
 func (r *relay) address() string { return r.listener.Addr().String() }
 
 func (r *relay) serve(client net.Conn) {
@@ -45,6 +63,9 @@ func (r *relay) serve(client net.Conn) {
 	end := func() { _, _ = client.Close(), server.Close() } // both ends together
 	r.mu.Lock()
 	r.conns[client], r.conns[server] = true, true
+	if r.dark {
+		end()
+	}
 	r.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() { defer end(); _, _ = io.Copy(server, client) })
@@ -59,9 +80,7 @@ func (r *relay) serve(client net.Conn) {
 func (r *relay) close() error {
 	err := r.listener.Close()
 	r.mu.Lock()
-	for c := range r.conns {
-		_ = c.Close() // its reader ends
-	}
+	r.cut()
 	r.mu.Unlock()
 	r.running.Wait()
 	return err

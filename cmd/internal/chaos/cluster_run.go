@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"taximeter/checkpoint/objectstore"
-	"taximeter/cmd/internal/events"
 	"taximeter/cmd/internal/published"
 )
 
@@ -60,25 +59,10 @@ func (c *clusterRun) shut() error {
 	return errors.Join(err, c.close())
 }
 
-func (c *clusterRun) all(ctx context.Context, res *Result) (err error) {
-	if err := errors.Join(os.RemoveAll(c.dir), os.MkdirAll(c.dir, 0o755)); err != nil {
+func (c *clusterRun) all(ctx context.Context, res *Result) error {
+	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	if c.material, err = generate(ctx, c.s, c.dir); err != nil {
-		return err
-	}
-	if err := c.open(ctx); err != nil {
-		return err
-	}
-	if err := c.world.Catalogue(ctx, c.material.tariffs, c.material.rules); err != nil {
-		return fmt.Errorf("publish tariffs and rules: %w", err)
-	}
-	files, err := events.Open([]string{c.material.file})
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	c.feeding = &feeding{c.world, files}
 	if err := c.assemble(ctx); err != nil {
 		return err
 	}

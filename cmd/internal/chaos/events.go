@@ -60,7 +60,7 @@ func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 	slices.SortStableFunc(lines, func(a, b edge.Line) int {
 		return cmp.Or(cmp.Compare(a.AppendedAt, b.AppendedAt), cmp.Compare(a.Topic, b.Topic))
 	})
-	m := &material{file: filepath.Join(dir, "events.jsonl"), tariffs: city.Tariffs(cityStart), rules: city.Rules(cityStart),
+	m := &material{file: filepath.Join(dir, "events.jsonl"), tariffs: city.Tariffs(cityStart), rules: append(city.Rules(cityStart), s.Rules...),
 		records: make(map[schemas.Partition]int64), letters: make(map[schemas.Partition]int64),
 		resent: slices.ContainsFunc(s.Lives, func(l Life) bool { return l.End == Rebooted })}
 	var text bytes.Buffer

@@ -8,6 +8,7 @@ import (
 
 	"taximeter/cmd/internal/events"
 	"taximeter/cmd/internal/world"
+	"taximeter/schemas/edge"
 )
 
 // feeding sends a run's events, in the order of their append times over all topics: that
@@ -15,6 +16,8 @@ import (
 type feeding struct {
 	world *world.World
 	files *events.Files
+	// sent hears of each line before it goes; nil = nobody does.
+	sent func(*edge.Line)
 }
 
 // lot is how many records go in one request. It holds the next ones of every topic, and the
@@ -43,6 +46,9 @@ func (f *feeding) sendLot(ctx context.Context, n int64) (more bool, err error) {
 		}
 		if err != nil {
 			return false, err
+		}
+		if f.sent != nil {
+			f.sent(line)
 		}
 		err = f.world.Send(ctx, line, func(err error) {
 			mu.Lock()

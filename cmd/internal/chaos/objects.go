@@ -24,8 +24,9 @@ type objects struct {
 	to       http.Handler
 	done     chan error
 
-	mu   sync.Mutex // guards rate and rng
+	mu   sync.Mutex // guards all below
 	rate float64
+	dark bool
 	rng  *rand.Rand
 }
 
@@ -56,6 +57,13 @@ func (o *objects) spoil(rate float64) {
 	o.rate = rate
 }
 
+// darken lets no request be answered until told otherwise.
+func (o *objects) darken(dark bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dark = dark
+}
+
 func (o *objects) close() error {
 	err := o.server.Close()
 	if ended := <-o.done; !errors.Is(ended, http.ErrServerClosed) {
@@ -74,11 +82,16 @@ const slowestObject = 800 * time.Millisecond
 func (o *objects) draw() (x, rate float64, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.dark {
+		return 0, -1, 0
+	}
 	return o.rng.Float64(), o.rate * objectWeight, time.Duration(o.rng.Int64N(int64(slowestObject)))
 }
 
 func (o *objects) serve(w http.ResponseWriter, r *http.Request) {
 	switch x, rate, wait := o.draw(); {
+	case rate < 0:
+		panic(http.ErrAbortHandler) // closes the connection and says nothing
 	case x < rate/3:
 		http.Error(w, "<Error><Code>SlowDown</Code></Error>", http.StatusServiceUnavailable)
 	case x < rate*2/3:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,9 @@ type wire struct {
 	deaf   float64 // share of transaction ends that are unheard
 	rng    *rand.Rand
 	dark   bool
-	conns  map[net.Conn]bool
+	// refused are the kinds of requests that cut their connection.
+	refused []kmsg.Key
+	conns   map[net.Conn]bool
 }
 
 func newWire(seed uint64) (*wire, error) { return newWireAt("127.0.0.1", seed) }
@@ -61,6 +64,13 @@ func (w *wire) spoil(rate, deaf float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rate, w.deaf = rate, deaf
+}
+
+// refuse lets requests of some kinds cut their connection, and no others any more.
+func (w *wire) refuse(keys ...kmsg.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = keys
 }
 
 // darken cuts all connections and refuses new ones until told otherwise.
@@ -194,6 +204,9 @@ const (
 func (w *wire) draw(key int16) (f fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if slices.Contains(w.refused, kmsg.Key(key)) {
+		return fate{cut: true}
+	}
 	if kmsg.Key(key) == kmsg.EndTxn && w.deaf > 0 && w.rng.Float64() < w.deaf {
 		return fate{unheard: true}
 	}

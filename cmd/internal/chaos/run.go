@@ -20,6 +20,7 @@ import (
 	"taximeter/cmd/internal/published"
 	"taximeter/cmd/internal/world"
 	"taximeter/schemas"
+	"taximeter/schemas/edge"
 )
 
 // Options of the harness.
@@ -69,14 +70,27 @@ type run struct {
 	world    *world.World
 	material *material
 	feeding  *feeding
+	change   func(*edge.Line, *kgo.Record) // of what is sent; nil = as it is
 	starts   int
 }
 
-func (r *run) run(ctx context.Context, res *Result) (err error) {
-	if err := os.RemoveAll(r.dir); err != nil { // of an earlier run of the seed
+func (r *run) run(ctx context.Context, res *Result) error {
+	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+	share := r.s.Events/int64(len(r.s.Lives)) + 1
+	for i := range r.s.Lives {
+		if err := r.live(ctx, &r.s.Lives[i], share); err != nil {
+			return fmt.Errorf("life %d (%s): %w", i+1, &r.s.Lives[i], err)
+		}
+	}
+	return r.conclude(ctx, res)
+}
+
+// prepare makes the events and what must come of them, and brings up all but nodes.
+func (r *run) prepare(ctx context.Context) (err error) {
+	// The folder may hold an earlier run of the seed.
+	if err := errors.Join(os.RemoveAll(r.dir), os.MkdirAll(r.dir, 0o755)); err != nil {
 		return err
 	}
 	if r.material, err = generate(ctx, r.s, r.dir); err != nil {
@@ -92,14 +106,12 @@ func (r *run) run(ctx context.Context, res *Result) (err error) {
 	if err != nil {
 		return err
 	}
-	defer files.Close()
-	r.feeding = &feeding{r.world, files}
-	share := r.s.Events/int64(len(r.s.Lives)) + 1
-	for i := range r.s.Lives {
-		if err := r.live(ctx, &r.s.Lives[i], share); err != nil {
-			return fmt.Errorf("life %d (%s): %w", i+1, &r.s.Lives[i], err)
-		}
-	}
+	r.feeding = &feeding{world: r.world, files: files}
+	return nil
+}
+
+// conclude lets a last life finish the work and checks all that came out.
+func (r *run) conclude(ctx context.Context, res *Result) error {
 	last, err := r.finish(ctx)
 	if err != nil {
 		return fmt.Errorf("last life: %w", err)
@@ -141,7 +153,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.world, err = world.Start(ctx, world.Options{Partitions: r.s.Partitions, Log: slog.New(slog.DiscardHandler), Broker: standing{r.wire.address()},
-		Client: r.direct(), Feed: []kgo.Opt{kgo.ManualFlushing(), kgo.MaxProduceRequestsInflightPerBroker(1)}})
+		Client: r.direct(), Feed: []kgo.Opt{kgo.ManualFlushing(), kgo.MaxProduceRequestsInflightPerBroker(1)}, Send: r.change})
 	return err
 }
 
@@ -194,6 +206,9 @@ func (r *run) ends(ctx context.Context) (kadm.ListedOffsets, error) {
 
 func (r *run) close() error {
 	var errs []error
+	if r.feeding != nil {
+		r.feeding.files.Close()
+	}
 	if r.world != nil {
 		errs = append(errs, r.world.Close())
 	}

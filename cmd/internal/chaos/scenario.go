@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/schemas"
 )
 
 // Scenario is the plan of one run.
@@ -17,6 +18,7 @@ type Scenario struct {
 	Checkpoint time.Duration // interval
 	Resident   int           // trips that stay in memory
 	Lives      []Life
+	Rules      []schemas.Rule // beside the city's
 }
 
 // Life is one process, from its start to its end.

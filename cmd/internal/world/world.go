@@ -35,6 +35,8 @@ type Options struct {
 	Broker Broker
 	Client []kgo.Opt
 	Feed   []kgo.Opt
+	// Send changes the record of a line before it is sent, for harnesses; nil = as it is.
+	Send func(*edge.Line, *kgo.Record)
 }
 
 // Broker is a running Kafka broker.
@@ -55,12 +57,13 @@ type World struct {
 	client  *kgo.Client
 	schemas *registry.Client
 	encoder *feed.Encoder
+	change  func(*edge.Line, *kgo.Record)
 	sent    int64
 }
 
 // Start brings both up.
 func Start(ctx context.Context, o Options) (w *World, err error) {
-	w = &World{}
+	w = &World{change: o.Send}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -172,6 +175,9 @@ func (w *World) Send(ctx context.Context, l *edge.Line, failed func(error)) erro
 	}
 	if l.AppendedAt == schemas.NoTime {
 		r.Timestamp = time.UnixMilli(unknownTimes + w.sent)
+	}
+	if w.change != nil {
+		w.change(l, r)
 	}
 	w.sent++
 	w.client.Produce(ctx, r, func(_ *kgo.Record, err error) {

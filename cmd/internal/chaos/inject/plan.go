@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Variable is the environment variable that holds a plan, such as
@@ -56,6 +57,12 @@ type Plan struct {
 	Seed        uint64
 	// Dark is the path of a file: while it is there, the store answers nothing.
 	Dark string
+	// Slow is the path of a file: while it is there, each write to the store takes two
+	// seconds and one call in a hundred fails.
+	Slow string
+	// Clock is the path of a file that tells by how much the machine's clock was set, such as
+	// "3h" or "-3h"; without the file it is right.
+	Clock string
 }
 
 // Armed is a plan at work in this process.
@@ -97,6 +104,10 @@ func Parse(text string) (p Plan, err error) {
 			p.StoreFaults, err = strconv.ParseFloat(value, 64)
 		case "dark":
 			p.Dark = value
+		case "slow":
+			p.Slow = value
+		case "clock":
+			p.Clock = value
 		case "seed":
 			p.Seed, err = strconv.ParseUint(value, 10, 64)
 		default:
@@ -124,6 +135,12 @@ func (p Plan) String() string {
 	if p.Dark != "" {
 		parts = append(parts, "dark="+p.Dark)
 	}
+	if p.Slow != "" {
+		parts = append(parts, "slow="+p.Slow)
+	}
+	if p.Clock != "" {
+		parts = append(parts, "clock="+p.Clock)
+	}
 	return strings.Join(parts, " ")
 }
 
@@ -149,4 +166,22 @@ func (a *Armed) pass(at Point) {
 		return
 	}
 	select {} // the lock stays held: nothing more gets past the point
+}
+
+// Wall is the machine's wall clock as the plan lets it be seen: the file of Plan.Clock says
+// by how much somebody has set it.
+func (a *Armed) Wall() time.Time {
+	now := time.Now()
+	if a.plan.Clock == "" {
+		return now
+	}
+	text, err := os.ReadFile(a.plan.Clock)
+	if err != nil {
+		return now
+	}
+	by, err := time.ParseDuration(strings.TrimSpace(string(text)))
+	if err != nil {
+		return now // half written
+	}
+	return now.Round(0).Add(by) // without the monotonic reading, which nobody can set
 }

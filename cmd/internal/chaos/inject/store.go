@@ -53,16 +53,18 @@ func (s *store) kind(key string) string {
 type fate struct{ lost, unheard bool }
 
 func (s *store) draw(ctx context.Context) fate {
-	if s.armed.plan.Dark != "" {
-		if _, err := os.Stat(s.armed.plan.Dark); err == nil {
-			return fate{lost: true}
-		}
+	if there(s.armed.plan.Dark) {
+		return fate{lost: true}
+	}
+	rate := s.armed.plan.StoreFaults
+	if there(s.armed.plan.Slow) {
+		rate = max(rate, slowFaults)
 	}
 	s.mu.Lock()
 	x := s.rng.Float64()
 	wait := time.Duration(s.rng.Int64N(int64(slowest)))
 	s.mu.Unlock()
-	switch rate := s.armed.plan.StoreFaults; {
+	switch {
 	case x < rate/2:
 		return fate{lost: true}
 	case x < rate:
@@ -78,6 +80,21 @@ func (s *store) draw(ctx context.Context) fate {
 
 const slowest = 300 * time.Millisecond
 
+// Of a store that is slow.
+const (
+	slowPut    = 2 * time.Second
+	slowFaults = 0.01
+)
+
+// there reports whether a file exists.
+func there(path string) bool {
+	if path == "" {
+		return false
+	}
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func fault(op, key string) error { return fmt.Errorf("%s %s: %w", op, key, ErrInjected) }
 
 // write runs one writing call under its fate.
@@ -89,6 +106,13 @@ func (s *store) write(ctx context.Context, op, key string, body io.Reader, do fu
 	f := s.draw(ctx)
 	if f.lost {
 		return fault(op, key)
+	}
+	if there(s.armed.plan.Slow) {
+		select {
+		case <-time.After(slowPut):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	err = do(bytes.NewReader(data))
 	if f.unheard {

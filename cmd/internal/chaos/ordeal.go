@@ -1,0 +1,310 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"taximeter/cluster/admin"
+	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/schemas"
+)
+
+// Ordeal is one long fault that a node lives through while events come steadily.
+type Ordeal struct {
+	Fault      Fault
+	For        time.Duration
+	Rate       int           // events per second
+	Checkpoint time.Duration // interval
+	Resident   int           // trips of a partition that may stay in memory once they are clean
+	Seed       uint64
+}
+
+// DrawOrdeal is an ordeal with usual settings.
+func DrawOrdeal(seed uint64, fault Fault, lasting time.Duration) Ordeal {
+	return Ordeal{Fault: fault, For: lasting, Rate: 150, Checkpoint: 300 * time.Millisecond, Resident: 20, Seed: seed}
+}
+
+func (x Ordeal) String() string {
+	return fmt.Sprintf("seed %d: %s for %s at %d events/s, checkpoint %s, %d trips in memory", x.Seed, x.Fault, x.For, x.Rate, x.Checkpoint, x.Resident)
+}
+
+// ordealPartitions are few, so that each is always busy: one that is silent for half a
+// minute follows the wall clock, and the events are of another day.
+const ordealPartitions = 3
+
+// Endured is what an ordeal showed.
+type Endured struct {
+	Result
+	// Alerts are the times from before the deciding record was sent until the alert could be
+	// read, of those sent during the fault. Alerts that time decides have no such record.
+	Alerts []time.Duration
+	// Checkpoints were made during the fault.
+	Checkpoints int64
+	// Consumed are the offsets that each partition took in during the fault.
+	Consumed [ordealPartitions]int64
+	// Waited tells which partitions said that a topic waits.
+	Waited [ordealPartitions]bool
+	// Resident are the most trips in memory of one partition during the fault.
+	Resident int
+	// MemoryBefore and Memory are bytes of the process: when the fault began, and the most
+	// during it.
+	MemoryBefore, Memory int64
+	// Recovered is the time from the fault's end until all it had held up was public.
+	Recovered time.Duration
+	Said      string // by the node
+}
+
+// ordealRun is a run of one life with one fault.
+type ordealRun struct {
+	run
+	x       Ordeal
+	trouble trouble
+	watch   *watch
+	admin   string
+	client  http.Client
+	process *process
+	held    atomic.Bool // nothing is sent for a while
+}
+
+// Endure lets a node live through an ordeal. A run that could not be finished counts as
+// missing everything.
+func Endure(ctx context.Context, o Options, x Ordeal) (res Endured) {
+	dir := filepath.Join(o.Dir, fmt.Sprintf("%s-%d", x.Fault, x.Seed))
+	events := int64(x.Rate) * int64((x.For + recoverPatience + startPatience/2).Seconds())
+	r := &ordealRun{x: x, run: run{o: o, dir: dir, s: Scenario{Seed: x.Seed, Partitions: ordealPartitions, Events: events, Checkpoint: x.Checkpoint, Resident: x.Resident,
+		Rules: []schemas.Rule{moving}}}}
+	r.watch = newWatch()
+	err := r.all(ctx, &res)
+	if r.trouble != nil {
+		err = errors.Join(err, r.trouble.close())
+	}
+	if err := errors.Join(err, r.close()); err != nil {
+		res.Missing++
+		res.Findings = append(res.Findings, err.Error())
+	}
+	res.Starts = r.starts
+	if res.OK() {
+		if err := os.RemoveAll(dir); err != nil {
+			o.Log.Warn("files of a run stay behind", "err", err)
+		}
+	}
+	return res
+}
+
+// moving makes an alert of every car that starts to drive: enough for a percentile.
+var moving = schemas.Rule{RuleID: "em-movimento", Version: 1, Kind: "velocidade", Active: true, ValidFrom: cityStart.Add(-30 * schemas.Day),
+	Params: map[string]string{"limiarKmh": "20", "pontos": "1"}}
+
+// recoverPatience bounds how long a node may take to be well after a fault.
+const recoverPatience = 30 * time.Second
+
+func (r *ordealRun) all(ctx context.Context, res *Endured) (err error) {
+	if r.trouble, err = newTrouble(r); err != nil {
+		return err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	r.feeding.sent = r.watch.sent
+	watching, enough := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- r.watch.run(watching, r.world) }()
+	err = r.live(ctx, res)
+	enough()
+	if err = errors.Join(err, <-watched); err != nil {
+		return err
+	}
+	return r.conclude(ctx, &res.Result)
+}
+
+// live is the node's life, from its start until it is well again and asked to stop.
+func (r *ordealRun) live(ctx context.Context, res *Endured) (err error) {
+	if r.process, err = r.begin(); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, r.bury(r.process))
+		res.Said = r.process.words()
+	}()
+	if err := r.process.await(ctx, startPatience); err != nil {
+		return err
+	}
+	feeding, enough := context.WithCancel(ctx)
+	fed := make(chan error, 1)
+	go func() { fed <- r.feed(feeding) }()
+	err = r.endure(ctx, res)
+	enough()
+	if err = errors.Join(err, <-fed); err != nil {
+		return err
+	}
+	if err := r.process.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := r.process.end(ctx, endPatience); err != nil {
+		return r.process.explain(err)
+	}
+	return r.process.err
+}
+
+// begin starts the node.
+func (r *ordealRun) begin() (*process, error) {
+	port, err := freePort("127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	r.admin = "http://127.0.0.1:" + port
+	env := r.environment("state")
+	plan := inject.Plan{Seed: r.x.Seed}
+	maps.Copy(env, map[string]string{"ADMIN_LISTEN": "127.0.0.1:" + port})
+	if err := r.trouble.arm(&plan, env); err != nil {
+		return nil, err
+	}
+	r.starts++
+	return spawn(r.o.Binary, r.starts, false, plan, env)
+}
+
+// feed sends events at the ordeal's rate until ctx ends.
+func (r *ordealRun) feed(ctx context.Context) error {
+	const some = 10
+	tick := time.NewTicker(time.Second * some / time.Duration(r.x.Rate))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if r.held.Load() {
+			continue
+		}
+		more, err := r.feeding.sendLot(context.WithoutCancel(ctx), some)
+		if err != nil {
+			return fmt.Errorf("send events: %w", err)
+		}
+		if !more {
+			return errors.New("the events came to their end before the ordeal did")
+		}
+	}
+}
+
+// endure waits until the node works, lets the fault happen, and waits until the node is
+// well again.
+func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
+	if _, err := r.public(ctx, 2); err != nil {
+		return fmt.Errorf("before the fault: %w", err)
+	}
+	before, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	res.MemoryBefore = before.memory
+	if err := r.trouble.begin(ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	began := time.Now()
+	now := before
+	for deadline := began.Add(r.x.For); time.Now().Before(deadline); {
+		if !pause(ctx, 100*time.Millisecond) {
+			return ctx.Err()
+		}
+		if now, err = r.look(ctx); err != nil {
+			return fmt.Errorf("during the fault: %w", err)
+		}
+		res.Memory = max(res.Memory, now.memory)
+		for i, p := range now.partitions {
+			res.Resident = max(res.Resident, p.Trips)
+			res.Waited[i] = res.Waited[i] || strings.Join(p.Waiting[:], "") != ""
+		}
+	}
+	ended := time.Now()
+	for i, p := range now.partitions {
+		for t := range p.NextOffset {
+			res.Consumed[i] += int64(p.NextOffset[t] - before.partitions[i].NextOffset[t])
+		}
+	}
+	res.Checkpoints = now.tip - before.tip
+	if err := r.trouble.end(ctx); err != nil {
+		return fmt.Errorf("end: %w", err)
+	}
+	well, err := r.public(ctx, now.tip+2)
+	if err != nil {
+		return fmt.Errorf("after the fault: %w", err)
+	}
+	res.Recovered = well.Sub(ended)
+	res.Alerts = r.watch.between(began, ended, r.trouble.holds)
+	return nil
+}
+
+// public waits until every partition has published the outbox of a checkpoint of at least
+// that number, and nothing waits.
+func (r *ordealRun) public(ctx context.Context, number int64) (time.Time, error) {
+	why := ""
+	err := until(ctx, recoverPatience, func() bool {
+		at, err := r.look(ctx)
+		if err != nil {
+			why = err.Error()
+			return r.process.gone()
+		}
+		why = ""
+		for _, p := range at.partitions {
+			if p.State != "running" || p.Published < number || strings.Join(p.Waiting[:], "") != "" {
+				why = fmt.Sprintf("partition %d is %s %s, has published what %d holds of %d, waits for %q; last fault of a checkpoint: %s",
+					p.Partition, p.State, p.Error, p.Published, number, p.Waiting, at.fault)
+			}
+		}
+		return why == ""
+	})
+	if err == nil && why != "" {
+		err = errors.New("the node is gone")
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: the node is not well: %s", err, why)
+	}
+	return time.Now(), nil
+}
+
+// stance is what a node says of itself.
+type stance struct {
+	partitions []admin.PartitionStatus
+	tip        int64
+	fault      string // of the last checkpoint
+	memory     int64  // bytes
+}
+
+func (r *ordealRun) look(ctx context.Context) (s stance, err error) {
+	if s.partitions, err = get[[]admin.PartitionStatus](ctx, &r.client, r.admin+"/partitions"); err != nil {
+		return s, err
+	}
+	if len(s.partitions) != ordealPartitions {
+		return s, fmt.Errorf("the node tells of %d partitions", len(s.partitions))
+	}
+	c, err := get[admin.CheckpointStatus](ctx, &r.client, r.admin+"/checkpoints")
+	if err != nil {
+		return s, err
+	}
+	s.tip, s.fault = c.Tip, c.LastError
+	s.memory, err = residentBytes(r.process.cmd.Process.Pid)
+	return s, err
+}
+
+// residentBytes of a process.
+func residentBytes(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return 0, fmt.Errorf("/proc/%d/statm: %w", pid, err)
+	}
+	return resident * int64(os.Getpagesize()), nil
+}

@@ -1,0 +1,71 @@
+//go:build integration
+
+package chaos
+
+import "testing"
+
+// The same as TestTheObjectStoreIsDownForTenMinutes, with the S3 client and its retries
+// between node and outage.
+func TestARealObjectStoreIsDownForTenMinutes(t *testing.T) {
+	t.Parallel()
+	real, err := RealFromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := ordeal(t, Options{Real: real}, DrawOrdeal(8, StoreDown, 2*tenMinutes))
+	e.alertsKept(t)
+	if e.Checkpoints > 1 { // one may be under way
+		t.Errorf("%d checkpoints without a store", e.Checkpoints)
+	}
+}
+
+func TestASlowAndFailingObjectStoreDelaysNoAlert(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{}, DrawOrdeal(2, StoreSlow, tenMinutes))
+	e.alertsKept(t)
+}
+
+func TestTheRegistryIsDownForMinutesAndOnePartitionWaits(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{}, DrawOrdeal(3, RegistryDown, tenMinutes))
+	e.alertsKept(t)
+	if !e.Waited[0] || e.Waited[1] || e.Waited[2] {
+		t.Errorf("waiting partitions: %v", e.Waited)
+	}
+	if e.Consumed[1] < 10*e.Consumed[0] || e.Consumed[2] < 10*e.Consumed[0] {
+		t.Errorf("offsets consumed meanwhile: %v", e.Consumed)
+	}
+}
+
+func TestTheOutputIsBlockedForTenMinutes(t *testing.T) {
+	t.Parallel()
+	x := DrawOrdeal(4, OutputBlocked, tenMinutes)
+	e := ordeal(t, Options{}, x)
+	e.says(t, "cannot send alerts; trying again")
+	for p, n := range e.Consumed {
+		if n == 0 {
+			t.Errorf("partition %d stood still", p)
+		}
+	}
+}
+
+func TestTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{}, DrawOrdeal(5, DiskFull, tenMinutes))
+	e.alertsKept(t)
+	e.says(t, "no space left")
+}
+
+func TestTheClockIsSetForwardByHours(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{}, DrawOrdeal(6, ClockAhead, tenMinutes))
+	e.alertsKept(t)
+	e.says(t, "the machine's clock was set")
+}
+
+func TestTheClockIsSetBackByHours(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{}, DrawOrdeal(7, ClockBack, tenMinutes))
+	e.alertsKept(t)
+	e.says(t, "the machine's clock was set")
+}

@@ -1,0 +1,67 @@
+package chaos
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tenMinutes of an outage at the usual interval are twenty missed checkpoints; with
+// DrawOrdeal's they take so long. `make ordeal` makes them in full.
+const tenMinutes = 20 * 300 * time.Millisecond
+
+// ordeal makes a node live through a fault. What it finds wrong in results fails the test.
+func ordeal(t *testing.T, o Options, x Ordeal) Endured {
+	t.Helper()
+	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
+	if o.Binary == "" {
+		o.Binary = build(t)
+	}
+	e := Endure(t.Context(), o, x)
+	if slices.ContainsFunc(e.Findings, func(f string) bool { return strings.Contains(f, ErrNeedsRoot.Error()) }) {
+		t.Skip(ErrNeedsRoot)
+	}
+	t.Logf("%s: %d alerts meanwhile, p99 %s, slowest %s; %d checkpoints; %d trips in memory; %d to %d MB; well after %s", x, len(e.Alerts),
+		Percentile(e.Alerts, 99), Percentile(e.Alerts, 100), e.Checkpoints, e.Resident, e.MemoryBefore>>20, e.Memory>>20, e.Recovered)
+	if !e.OK() {
+		t.Errorf("duplicated=%d missing=%d differing=%d\n%s", e.Duplicated, e.Missing, e.Differing, strings.Join(e.Findings, "\n"))
+	}
+	if t.Failed() {
+		t.Log(tail(e.Said))
+	}
+	return e
+}
+
+// alertsKept fails unless alerts came, and all in time.
+func (e *Endured) alertsKept(t *testing.T) {
+	t.Helper()
+	const atLeast = 5
+	if worst := Percentile(e.Alerts, 100); len(e.Alerts) < atLeast || worst >= 10*time.Second {
+		t.Errorf("%d alerts, the slowest after %s", len(e.Alerts), worst)
+	}
+}
+
+// says fails unless the node said so.
+func (e *Endured) says(t *testing.T, words string) {
+	t.Helper()
+	if !strings.Contains(e.Said, words) {
+		t.Errorf("the node did not say %q:\n%s", words, tail(e.Said))
+	}
+}
+
+func TestTheObjectStoreIsDownForTenMinutes(t *testing.T) {
+	t.Parallel()
+	x := DrawOrdeal(1, StoreDown, tenMinutes)
+	x.Rate, x.Resident = 300, 5
+	e := ordeal(t, Options{}, x)
+	e.alertsKept(t)
+	e.says(t, "checkpoint failed; processing goes on, bills wait")
+	if e.Checkpoints > 1 { // one may be under way
+		t.Errorf("%d checkpoints without a store", e.Checkpoints)
+	}
+	if most := 3 * x.Resident; e.Resident > most {
+		t.Errorf("%d trips in memory of one partition, %d may stay", e.Resident, x.Resident)
+	}
+}
