@@ -8,7 +8,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: model help chaos-cluster dev test integration bench bench-quick chaos chaos-real lint
+.PHONY: model ordeal help chaos-cluster dev test integration bench bench-quick chaos chaos-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,6 +56,14 @@ chaos-real: ## N=20 SEED=1: the same on real Kafka and real S3, installed into t
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
 	.ci/with-servers bin/chaos/harness -real -parallel 2 -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED)
+
+FAULT ?= store-down
+FOR   ?= 10m
+
+ordeal: ## FAULT=store-down FOR=10m: a node lives through one long fault at the usual checkpoint interval (faults: chaos.Faults)
+	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
+	go build -o bin/chaos/ordeal ./cmd/internal/chaos/ordealcmd
+	bin/chaos/ordeal -taximeter bin/chaos/taximeter -fault $(FAULT) -for $(FOR)
 
 model: ## the protocol's formal models, with each rule left out once; a few minutes
 	model/check

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -53,7 +54,8 @@ type Endured struct {
 	Consumed [ordealPartitions]int64
 	// Waited tells which partitions said that a topic waits.
 	Waited [ordealPartitions]bool
-	// Resident are the most trips in memory of one partition during the fault.
+	// Resident are the trips in memory of the fullest partition, at the best moment of the
+	// fault's last seconds: what cannot leave.
 	Resident int
 	// MemoryBefore and Memory are bytes of the process: when the fault began, and the most
 	// during it.
@@ -79,7 +81,7 @@ type ordealRun struct {
 // missing everything.
 func Endure(ctx context.Context, o Options, x Ordeal) (res Endured) {
 	dir := filepath.Join(o.Dir, fmt.Sprintf("%s-%d", x.Fault, x.Seed))
-	events := int64(x.Rate) * int64((x.For + recoverPatience + startPatience/2).Seconds())
+	events := int64(x.Rate) * int64((x.For + 2*x.patience()).Seconds())
 	r := &ordealRun{x: x, run: run{o: o, dir: dir, s: Scenario{Seed: x.Seed, Partitions: ordealPartitions, Events: events, Checkpoint: x.Checkpoint, Resident: x.Resident,
 		Rules: []schemas.Rule{moving}}}}
 	r.watch = newWatch()
@@ -104,8 +106,9 @@ func Endure(ctx context.Context, o Options, x Ordeal) (res Endured) {
 var moving = schemas.Rule{RuleID: "em-movimento", Version: 1, Kind: "velocidade", Active: true, ValidFrom: cityStart.Add(-30 * schemas.Day),
 	Params: map[string]string{"limiarKmh": "20", "pontos": "1"}}
 
-// recoverPatience bounds how long a node may take to be well after a fault.
-const recoverPatience = 30 * time.Second
+// patience bounds how long a node may take to be well: two checkpoints, one that was under
+// way, and what the retries and the publishing of a busy machine take.
+func (x Ordeal) patience() time.Duration { return 3*x.Checkpoint + 30*time.Second }
 
 func (r *ordealRun) all(ctx context.Context, res *Endured) (err error) {
 	if r.trouble, err = newTrouble(r); err != nil {
@@ -196,6 +199,8 @@ func (r *ordealRun) feed(ctx context.Context) error {
 	}
 }
 
+const lastSeconds = 2 * time.Second
+
 // endure waits until the node works, lets the fault happen, and waits until the node is
 // well again.
 func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
@@ -212,6 +217,7 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 	}
 	began := time.Now()
 	now := before
+	res.Resident = math.MaxInt
 	for deadline := began.Add(r.x.For); time.Now().Before(deadline); {
 		if !pause(ctx, 100*time.Millisecond) {
 			return ctx.Err()
@@ -220,9 +226,13 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 			return fmt.Errorf("during the fault: %w", err)
 		}
 		res.Memory = max(res.Memory, now.memory)
+		fullest := 0
 		for i, p := range now.partitions {
-			res.Resident = max(res.Resident, p.Trips)
+			fullest = max(fullest, p.Trips)
 			res.Waited[i] = res.Waited[i] || strings.Join(p.Waiting[:], "") != ""
+		}
+		if time.Until(deadline) < lastSeconds {
+			res.Resident = min(res.Resident, fullest)
 		}
 	}
 	ended := time.Now()
@@ -248,7 +258,7 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 // that number, and nothing waits.
 func (r *ordealRun) public(ctx context.Context, number int64) (time.Time, error) {
 	why := ""
-	err := until(ctx, recoverPatience, func() bool {
+	err := until(ctx, r.x.patience(), func() bool {
 		at, err := r.look(ctx)
 		if err != nil {
 			why = err.Error()

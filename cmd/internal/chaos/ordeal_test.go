@@ -54,14 +54,14 @@ func (e *Endured) says(t *testing.T, words string) {
 func TestTheObjectStoreIsDownForTenMinutes(t *testing.T) {
 	t.Parallel()
 	x := DrawOrdeal(1, StoreDown, tenMinutes)
-	x.Rate, x.Resident = 300, 5
+	x.Rate, x.Resident = 700, 5
 	e := ordeal(t, Options{}, x)
 	e.alertsKept(t)
 	e.says(t, "checkpoint failed; processing goes on, bills wait")
 	if e.Checkpoints > 1 { // one may be under way
 		t.Errorf("%d checkpoints without a store", e.Checkpoints)
 	}
-	if most := 3 * x.Resident; e.Resident > most {
-		t.Errorf("%d trips in memory of one partition, %d may stay", e.Resident, x.Resident)
+	if most := 5 * x.Resident; e.Resident > most { // some are changed meanwhile
+		t.Errorf("%d trips stay in memory of one partition, %d may", e.Resident, x.Resident)
 	}
 }
