@@ -17,6 +17,7 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/cluster"
+	"taximeter/sinks/iceberg"
 	"taximeter/sinks/webhook"
 )
 
@@ -40,7 +41,9 @@ type Config struct {
 	Memory     Memory     `yaml:"memory" envPrefix:"MEMORY_"`
 	Admin      Admin      `yaml:"admin" envPrefix:"ADMIN_"`
 	Cluster    Cluster    `yaml:"cluster" envPrefix:"CLUSTER_"`
-	Analytics  Analytics  `yaml:"analytics" envPrefix:"ANALYTICS_"`
+	// Lake is where all events and results are kept for years; the same on every node.
+	Lake      iceberg.Config `yaml:"lake" envPrefix:"LAKE_"`
+	Analytics Analytics      `yaml:"analytics" envPrefix:"ANALYTICS_"`
 	// Alerts says which people are told of alerts, and where.
 	Alerts webhook.Config `yaml:"alerts" envPrefix:"ALERTS_"`
 }
@@ -163,6 +166,7 @@ func Default() Config {
 		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
 		Admin:      Admin{Listen: "127.0.0.1:8080"},
 		Cluster:    Cluster{Remote: "127.0.0.1:7947", Weight: 100, Standbys: 1, StandbyMaxMB: 20 << 10},
+		Lake:       iceberg.Default(),
 		Alerts:     webhook.Default(),
 	}
 }
@@ -251,6 +255,10 @@ func (c Config) Validate() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Admin.Listen); err != nil {
 		fault("admin.listen", "%q is not host:port", c.Admin.Listen)
+	}
+	faults = append(faults, c.Lake.Validate()...)
+	if strings.HasPrefix(c.Lake.Catalog, "sqlite:") && c.Cluster.Listen != "" {
+		fault("lake.catalog", "a file serves one node alone: give the cluster a postgres:// or REST catalog")
 	}
 	faults = append(faults, c.Alerts.Faults("alerts")...)
 	if strings.HasPrefix(c.Analytics.URL, "sqlite:") && c.Cluster.Listen != "" {

@@ -14,6 +14,7 @@ import (
 	"taximeter/schemas"
 	"taximeter/sinks"
 	"taximeter/sinks/analytics"
+	"taximeter/sinks/iceberg"
 )
 
 // table feeds one sink that takes the outboxes of all partitions: the owner of one of them
@@ -263,11 +264,41 @@ func (n *Node) soleMember(tip checkpoint.Manifest) bool {
 // configuredTables lists the sinks of tables that this node is to feed.
 func (n *Node) configuredTables() []sinks.Configured {
 	all := slices.Clone(n.o.Tables)
+	if n.cfg.Lake.Enabled() {
+		all = append(all, sinks.Configured{Name: "lake", Wants: sinks.Wants{Verdicts: true}, Open: n.openLake})
+	}
 	if url := n.cfg.Analytics.URL; url != "" {
 		all = append(all, sinks.Configured{Name: "analytics", Wants: sinks.Wants{Trips: true},
 			Open: func(ctx context.Context) (sinks.Sink, error) { return analytics.Open(ctx, url, n.cfg.Namespace, n.log) }})
 	}
 	return all
+}
+
+// lake closes with what it reads from.
+type lake struct {
+	*iceberg.Lake
+	source *iceberg.Kafka
+}
+
+func (n *Node) openLake(ctx context.Context) (sinks.Sink, error) {
+	source, err := iceberg.NewKafka(n.cfg.Kafka.Brokers, n.registry)
+	if err != nil {
+		return nil, err
+	}
+	l, err := iceberg.Open(ctx, n.cfg.Lake, n.ns, source, n.log)
+	if err != nil {
+		source.Close()
+		if errors.Is(err, iceberg.ErrIncompatible) {
+			err = fmt.Errorf("%w: %w", sinks.ErrRefused, err)
+		}
+		return nil, err
+	}
+	return lake{l, source}, nil
+}
+
+func (l lake) Close() error {
+	defer l.source.Close()
+	return l.Lake.Close()
 }
 
 // reach opens the sink unless it is open.

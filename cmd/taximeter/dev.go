@@ -83,6 +83,7 @@ The state is kept in --data: stop it, start it again, and it goes on where it wa
 	f.StringVar(&o.Out, "out", "", "with --until-done: write what was published to this folder, as simulate does")
 	f.Float64Var(&o.MaxSpeedKmh, "max-speed-kmh", o.MaxSpeedKmh, "speed above which the track filter rejects a position; 0 = no filter")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "of the simulated city")
+	f.BoolVar(&o.Tables, "tables", o.Tables, "keep a lake and the tables for dashboards, in files below --data")
 	f.Float64Var(&o.Rate, "rate", o.Rate, "events per second of the simulated city")
 	f.IntVar(&o.Partitions, "partitions", o.Partitions, "partitions of the input topics, when they are made")
 	f.IntVar(&o.KafkaPort, "kafka-port", o.KafkaPort, "port of the broker; 0 = any free one")

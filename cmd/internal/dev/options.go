@@ -23,6 +23,7 @@ type Options struct {
 	Tariffs     []schemas.Tariff // nil = those in Data, else the city's
 	Rules       []schemas.Rule   // nil = those in Data, else the city's, or none with Events
 	MaxSpeedKmh float64
+	Tables      bool // with lake and analytical tables
 
 	Seed uint64  // of the city
 	Rate float64 // events per second of the city
@@ -43,7 +44,7 @@ type Options struct {
 
 // DefaultOptions are those of a run without flags.
 func DefaultOptions() Options {
-	return Options{Speed: 1, MaxSpeedKmh: 160, Seed: 1, Rate: 50, Partitions: 24, Program: "taximeter", KafkaPort: 9092, RegistryPort: 8081, AdminPort: 8080,
+	return Options{Tables: true, Speed: 1, MaxSpeedKmh: 160, Seed: 1, Rate: 50, Partitions: 24, Program: "taximeter", KafkaPort: 9092, RegistryPort: 8081, AdminPort: 8080,
 		Checkpoint: 5 * time.Second}
 }
 

@@ -98,7 +98,11 @@ func (r *run) config() node.Config {
 	c.Admin.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(r.o.AdminPort))
 	c.Checkpoint.Interval = r.o.Checkpoint
 	c.Meter.MaxSpeedKmh = r.o.MaxSpeedKmh
-	c.Analytics.URL = "sqlite:" + filepath.Join(r.o.Data, "analytics.db")
+	if r.o.Tables {
+		c.Lake.Catalog = "sqlite:" + filepath.Join(r.o.Data, "lake", "catalog.db")
+		c.Lake.Warehouse.Folder = filepath.Join(r.o.Data, "lake")
+		c.Analytics.URL = "sqlite:" + filepath.Join(r.o.Data, "analytics.db")
+	}
 	return c
 }
 

@@ -24,7 +24,7 @@ import (
 func quiet(t *testing.T) Options {
 	o := DefaultOptions()
 	o.Data, o.Log, o.Say = t.TempDir(), slog.New(slog.DiscardHandler), io.Discard
-	o.KafkaPort, o.RegistryPort, o.AdminPort, o.Partitions, o.Rate, o.Checkpoint = 0, 0, 0, 4, 8, time.Second
+	o.KafkaPort, o.RegistryPort, o.AdminPort, o.Partitions, o.Rate, o.Checkpoint, o.Tables = 0, 0, 0, 4, 8, time.Second, false
 	return o
 }
 
