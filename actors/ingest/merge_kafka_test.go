@@ -28,7 +28,7 @@ func TestCatchingUpKeepsTheOrderAcrossTopics(t *testing.T) {
 	}{{"append times", 1_000_000}, {"event files", -1 << 41}} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, func(o *Options) {
-				o.BatchRecords, o.LaneRecords = 100, 200
+				o.BatchRecords, o.ReadAhead = 100, 3*200
 				o.Client = append(o.Client, kgo.FetchMaxPartitionBytes(4<<10), kgo.FetchMaxBytes(8<<10))
 			})
 			w.registry.gate = make(chan struct{}) // the schema of the rides is asked for while all wait

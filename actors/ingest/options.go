@@ -52,10 +52,11 @@ type Options struct {
 	// BatchRecords is the most records of a batch (default 1024, about 0.4 KB each, two
 	// batches per partition).
 	BatchRecords int
-	// LaneRecords is how many fetched records wait in a lane before its fetching pauses
-	// (default 4096). More smooths a stuttering owner, at that many records of memory
-	// per topic-partition.
-	LaneRecords int
+	// ReadAhead is about how many fetched records wait in memory, all partitions together
+	// (default 131072, of 1 KB each): a lane's fetching pauses at its share, half a batch at
+	// least. More smooths stuttering owners; all of it is live heap, which makes the garbage
+	// collector let the heap grow by twice as much again.
+	ReadAhead int
 	// ProbeEvery is how often the log ends are asked for (default 2 s): how fresh
 	// "caught up" is on a silent topic.
 	ProbeEvery time.Duration
@@ -63,16 +64,19 @@ type Options struct {
 
 const (
 	defaultBatchRecords = 1024
-	defaultLaneRecords  = 4096
+	defaultReadAhead    = 128 << 10
 	defaultProbeEvery   = 2 * time.Second
 
 	// fetchMaxWait bounds how long an added or resumed partition waits for a fetch that
 	// is already under way to end. While catching up lanes pause and resume all the time:
 	// four partitions on three brokers gave 66,000 records/s with 500 ms, 300,000 with this.
 	fetchMaxWait = 100 * time.Millisecond
+	// maxLaneRecords is enough for any lane.
+	maxLaneRecords = 4096
+
 	// fetchMaxBytes and fetchMaxPartitionBytes bound one fetch, as compressed.
 	fetchMaxBytes          = 16 << 20
-	fetchMaxPartitionBytes = 512 << 10
+	fetchMaxPartitionBytes = 128 << 10
 	// maxDecompressed stops a compression bomb.
 	maxDecompressed = 64 << 20
 	// pollRecords bounds what one poll adds to the lanes.
@@ -83,8 +87,8 @@ func (o Options) withDefaults() Options {
 	if o.BatchRecords == 0 {
 		o.BatchRecords = defaultBatchRecords
 	}
-	if o.LaneRecords == 0 {
-		o.LaneRecords = defaultLaneRecords
+	if o.ReadAhead == 0 {
+		o.ReadAhead = defaultReadAhead
 	}
 	if o.ProbeEvery == 0 {
 		o.ProbeEvery = defaultProbeEvery

@@ -247,12 +247,14 @@ func (s *Source) serve(t *task) {
 		t.free = t.free[:last]
 		t.deliver(b)
 	}
+	share := s.o.ReadAhead / (len(s.tasks) * len(t.lanes))
+	share = min(max(share, s.o.BatchRecords/2), maxLaneRecords)
 	for _, l := range t.lanes {
 		switch {
-		case !l.paused && l.queued >= s.o.LaneRecords:
+		case !l.paused && l.queued >= share:
 			s.client.PauseFetchPartitions(l.partitions())
 			l.paused = true
-		case l.queued <= s.o.LaneRecords/2:
+		case l.queued <= share/2:
 			s.unpause(l)
 		}
 	}

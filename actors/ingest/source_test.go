@@ -132,7 +132,7 @@ func TestNothingOfAnOlderAssignmentIsDelivered(t *testing.T) {
 
 func TestASlowPartitionHoldsBackOnlyItself(t *testing.T) {
 	w := newWorld(t, func(o *Options) {
-		o.BatchRecords, o.LaneRecords = 10, 40
+		o.BatchRecords, o.ReadAhead = 10, 6*40
 		o.Client = append(o.Client, kgo.FetchMaxPartitionBytes(8<<10)) // of about 60 a record: the lane's excess
 	})
 	const n = 3000
