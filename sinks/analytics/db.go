@@ -28,7 +28,7 @@ type store interface {
 	// progress is the progress row of the namespace.
 	progress(ctx context.Context) (sinks.Progress, error)
 	// commit upserts rows and moves the progress row from from to to, or answers
-	// sinks.ErrMoved without any effect that a reader sees.
+	// sinks.ErrMoved before it writes anything.
 	commit(ctx context.Context, from, to sinks.Progress, rows rows) error
 	close() error
 }
@@ -49,6 +49,10 @@ func Open(ctx context.Context, rawURL, namespace string, log *slog.Logger) (*DB,
 	switch scheme {
 	case "sqlite":
 		err = db.openSQLite(ctx, rest, namespace)
+	case "postgres", "postgresql":
+		err = db.openPostgres(ctx, rawURL, namespace)
+	case "clickhouse":
+		err = db.openClickHouse(ctx, rawURL, namespace)
 	default:
 		err = fmt.Errorf("%w: no such kind of database; write sqlite:PATH, postgres://USER@HOST/DATABASE or clickhouse://USER@HOST:9000/DATABASE", ErrRefused)
 	}

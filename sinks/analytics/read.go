@@ -12,7 +12,7 @@ import (
 	"taximeter/schemas"
 )
 
-// Reader reads the tables as anyone can, by plain SQL.
+// Reader reads the tables and views as anyone can, by plain SQL.
 type Reader struct {
 	db *sql.DB
 	at instant // how an instant is handed to the database
@@ -45,6 +45,17 @@ type Minute struct {
 	DistanceMM       int64 // of the trips that ended
 }
 
+// FleetWindow is a row of frota_janela: what was driven in one region in [Start, + 5 min).
+type FleetWindow struct {
+	Start      schemas.Millis
+	Region     string
+	Trips      int64
+	Points     int64
+	Rejected   int64
+	DistanceMM int64
+	TimeMS     int64
+}
+
 // Trips yields every trip by id.
 func (r *Reader) Trips(ctx context.Context) iter.Seq2[Trip, error] {
 	return query(ctx, r, "SELECT "+columns(tripTable("viagens"))+" FROM viagens ORDER BY trip_id", scanTrip)
@@ -59,6 +70,12 @@ func (r *Reader) Windows(ctx context.Context) iter.Seq2[Window, error] {
 func (r *Reader) Minutes(ctx context.Context, from, to schemas.Millis) iter.Seq2[Minute, error] {
 	return query(ctx, r, `SELECT minuto, regiao, moeda, iniciadas, encerradas, canceladas, faturadas, valor_centavos, distancia_mm
 		FROM frota_minuto WHERE minuto >= $1 AND minuto < $2 ORDER BY minuto, regiao, moeda`, scanMinute, r.at(from), r.at(to))
+}
+
+// FleetWindows yields the fleet's windows that start in [from, to), by start and region.
+func (r *Reader) FleetWindows(ctx context.Context, from, to schemas.Millis) iter.Seq2[FleetWindow, error] {
+	return query(ctx, r, `SELECT janela_inicio, regiao, viagens, pontos, descartados, distancia_mm, tempo_ms
+		FROM frota_janela WHERE janela_inicio >= $1 AND janela_inicio < $2 ORDER BY janela_inicio, regiao`, scanFleetWindow, r.at(from), r.at(to))
 }
 
 func columns(t table) string { return strings.Join(t.columns, ", ") }
@@ -115,6 +132,11 @@ func scanWindow(scan func(...any) error) (w Window, err error) {
 func scanMinute(scan func(...any) error) (m Minute, err error) {
 	err = scan((*instantColumn)(&m.At), &m.Region, &m.Currency, &m.Started, &m.Ended, &m.Cancelled, &m.Billed, &m.Amount, &m.DistanceMM)
 	return m, err
+}
+
+func scanFleetWindow(scan func(...any) error) (w FleetWindow, err error) {
+	err = scan((*instantColumn)(&w.Start), &w.Region, &w.Trips, &w.Points, &w.Rejected, &w.DistanceMM, &w.TimeMS)
+	return w, err
 }
 
 // instantColumn is an instant as the databases give it: milliseconds or a timestamp; NULL is

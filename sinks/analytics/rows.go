@@ -22,46 +22,54 @@ type rows struct {
 	windows []windowRow
 }
 
-// tripRow and windowRow point into the outbox and add the manifest that made it.
+// tripRow and windowRow point into the outbox and add the manifest that made it, and the trip
+// id as the tables hold it.
 type tripRow struct {
 	*schemas.TripSummary
+	id   string
 	made checkpoint.Number
 }
 
 type windowRow struct {
 	*schemas.Window
+	id   string
 	made checkpoint.Number
 }
 
 type windowKey struct {
-	trip  schemas.TripID
+	trip  string
 	start schemas.Millis
 }
+
+// text is a string as every database takes it. Events are valid UTF-8, but PostgreSQL refuses
+// NUL, and one such trip would stop the table for ever.
+func text(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
 // newest picks the rows out of items, which ascend by the manifest that made them.
 func newest(items []sinks.Item) rows {
 	var r rows
-	trips, windows := map[schemas.TripID]struct{}{}, map[windowKey]struct{}{}
+	trips, windows := map[string]struct{}{}, map[windowKey]struct{}{}
 	for _, item := range slices.Backward(items) {
 		for i := len(item.Outbox.Trips) - 1; i >= 0; i-- {
 			t := &item.Outbox.Trips[i]
-			if _, newer := trips[t.TripID]; !newer {
-				trips[t.TripID] = struct{}{}
-				r.trips = append(r.trips, tripRow{t, item.Made})
+			id := text(string(t.TripID))
+			if _, newer := trips[id]; !newer {
+				trips[id] = struct{}{}
+				r.trips = append(r.trips, tripRow{t, id, item.Made})
 			}
 		}
 		for i := len(item.Outbox.Windows) - 1; i >= 0; i-- {
 			w := &item.Outbox.Windows[i]
-			key := windowKey{w.TripID, w.Start}
+			key := windowKey{text(string(w.TripID)), w.Start}
 			if _, newer := windows[key]; !newer {
 				windows[key] = struct{}{}
-				r.windows = append(r.windows, windowRow{w, item.Made})
+				r.windows = append(r.windows, windowRow{w, key.trip, item.Made})
 			}
 		}
 	}
-	slices.SortFunc(r.trips, func(a, b tripRow) int { return strings.Compare(string(a.TripID), string(b.TripID)) })
+	slices.SortFunc(r.trips, func(a, b tripRow) int { return strings.Compare(a.id, b.id) })
 	slices.SortFunc(r.windows, func(a, b windowRow) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(string(a.TripID), string(b.TripID)))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(a.id, b.id))
 	})
 	return r
 }
@@ -125,9 +133,9 @@ func (r tripRow) values(at instant, now schemas.Millis) []any {
 	if r.BillVersion > 0 {
 		amount = int64(r.Amount)
 	}
-	return []any{string(r.TripID), r.Phase, r.Region, r.Category, at.orNull(r.Start), at.orNull(r.End), r.StartInferred,
-		r.DistanceMM, r.DurationS, int64(r.Points), int64(r.Rejected), int64(r.BillVersion), amount, r.Currency, string(r.Motive),
-		r.Reconciliation, int64(r.made), at(now)}
+	return []any{r.id, r.Phase, text(r.Region), text(r.Category), at.orNull(r.Start), at.orNull(r.End), r.StartInferred,
+		r.DistanceMM, r.DurationS, int64(r.Points), int64(r.Rejected), int64(r.BillVersion), amount, text(r.Currency), string(r.Motive),
+		r.Reconciliation, uint64(r.made), at(now)}
 }
 
 func windowTable(name string) table {
@@ -136,8 +144,8 @@ func windowTable(name string) table {
 }
 
 func (r windowRow) values(at instant, now schemas.Millis) []any {
-	return []any{string(r.TripID), at(r.Start), int64(r.Version), int64(r.Points), int64(r.Rejected), r.DistanceMM, r.TimeMS,
-		float(r.MaxKmh), float(r.MeanKmh), at.pointer(r.First), at.pointer(r.Last), r.Verdict.String(), int64(r.made), at(now)}
+	return []any{r.id, at(r.Start), int64(r.Version), int64(r.Points), int64(r.Rejected), r.DistanceMM, r.TimeMS,
+		float(r.MaxKmh), float(r.MeanKmh), at.pointer(r.First), at.pointer(r.Last), r.Verdict.String(), uint64(r.made), at(now)}
 }
 
 // upsert is the statement that puts what source yields into the table; a row that stands is

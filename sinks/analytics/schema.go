@@ -99,7 +99,7 @@ func (d dialect) prepare(ctx context.Context, q querier, namespace string) error
 				return fmt.Errorf("apply migration %s: %w", m.name, err)
 			}
 		}
-		record := fmt.Sprintf("INSERT INTO esquema (numero, nome) VALUES (%d, '%s')", m.number, m.name)
+		record := fmt.Sprintf("INSERT INTO esquema (numero, nome) SELECT %d, '%s'", m.number, m.name)
 		if _, err := q.ExecContext(ctx, record); err != nil {
 			return fmt.Errorf("record migration %s: %w", m.name, err)
 		}

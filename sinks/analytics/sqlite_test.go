@@ -9,8 +9,8 @@ import (
 
 func embedded() database {
 	return database{
-		fresh: func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "a folder?", "tables.db") },
-		exec: func(t *testing.T, url string, statements ...string) {
+		fresh: func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "a folder?", "tables.db") },
+		exec: func(t testing.TB, url string, statements ...string) {
 			t.Helper()
 			db, err := sql.Open("sqlite", "file:"+strings.ReplaceAll(strings.TrimPrefix(url, "sqlite:"), "?", "%3f"))
 			if err != nil {
@@ -24,6 +24,7 @@ func embedded() database {
 			}
 		},
 		setProgress: []string{"UPDATE progresso SET made = %d, restores = %d"},
+		addColumn:   "ALTER TABLE viagens ADD COLUMN nova TEXT",
 	}
 }
 

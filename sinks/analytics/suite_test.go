@@ -23,11 +23,13 @@ import (
 // database is what the acceptance suite is run on.
 type database struct {
 	// fresh is the URL of an empty database, gone when the test ends.
-	fresh func(t *testing.T) string
+	fresh func(t testing.TB) string
 	// exec runs SQL on it, past the sink.
-	exec func(t *testing.T, url string, statements ...string)
+	exec func(t testing.TB, url string, statements ...string)
 	// setProgress are the statements that put the progress row at %d made and %d restores.
 	setProgress []string
+	// addColumn gives the table of trips a nullable column.
+	addColumn string
 }
 
 const namespace = "cidade"
@@ -60,6 +62,8 @@ func suite(t *testing.T, d database) {
 		{"a restore is counted, rows wait for better ones", testRewind},
 		{"windows older than a day are pruned", testRetention},
 		{"the fleet follows corrections", testFleet},
+		{"the fleet's windows follow their trips' regions", testFleetWindows},
+		{"a column is added while the sink runs", testNewColumn},
 		{"any history ends in the newest rows", testHistory},
 		{"two committers at once", testCommitters},
 		{"many open at once", testOpeners},
@@ -145,8 +149,19 @@ func minutes(t *testing.T, db *analytics.DB, from, to schemas.Millis) (all []ana
 
 func wantTrips(t *testing.T, db *analytics.DB, want ...analytics.Trip) {
 	t.Helper()
-	if got := trips(t, db); !reflect.DeepEqual(got, want) {
-		t.Fatalf("viagens\n%+v\nwant\n%+v", got, want)
+	wantRows(t, "viagens", trips(t, db), want)
+}
+
+// wantRows compares the rows of a table and shows where they first differ.
+func wantRows[T any](t *testing.T, table string, got, want []T) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Fatalf("%s: row %d is\n%+v\nwant\n%+v", table, i, got[i], want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d rows, want %d", table, len(got), len(want))
 	}
 }
 
@@ -157,17 +172,17 @@ func testRoundTrip(t *testing.T, d database) {
 	waiting := schemas.TripSummary{TripID: "a", Phase: "aguardando", Start: schemas.NoTime, End: schemas.NoTime, Reconciliation: "pendente"}
 	odd := trip("b'; DROP TABLE viagens; -- é", 99_999_999_99)
 	odd.StartInferred, odd.Motive, odd.BillVersion, odd.DistanceMM = true, schemas.MotiveNoStartSeen, 7, 1<<53+1
+	odd.Region = "a\x00b"
 	empty := schemas.Window{TripID: "a", Start: noon, Version: 2, Verdict: schemas.Rectified}
 	full := window("b", noon, 1)
 	commit(t, db, at(0), at(3), item(2, []schemas.TripSummary{waiting, odd}, empty, full))
 
 	db = open(t, url)
 	wantProgress(t, db, at(3))
+	odd.Region = "a\uFFFDb" // PostgreSQL cannot hold a NUL
 	wantTrips(t, db, analytics.Trip{TripSummary: waiting, Checkpoint: 2}, analytics.Trip{TripSummary: odd, Checkpoint: 2})
 	want := []analytics.Window{{Window: empty, Checkpoint: 2}, {Window: full, Checkpoint: 2}}
-	if got := windows(t, db); !reflect.DeepEqual(got, want) {
-		t.Fatalf("janelas\n%+v\nwant\n%+v", got, want)
-	}
+	wantRows(t, "janelas", windows(t, db), want)
 	commit(t, db, at(3), at(9)) // nothing but progress
 	wantProgress(t, db, at(9))
 }
@@ -180,9 +195,7 @@ func testLastWins(t *testing.T, d database) {
 		item(4, []schemas.TripSummary{trip("a", 400)}))
 	wantTrips(t, db, analytics.Trip{TripSummary: trip("a", 400), Checkpoint: 4}, analytics.Trip{TripSummary: trip("b", 100), Checkpoint: 1})
 	want := []analytics.Window{{Window: window("a", noon, 3), Checkpoint: 2}}
-	if got := windows(t, db); !reflect.DeepEqual(got, want) {
-		t.Fatalf("janelas\n%+v\nwant\n%+v", got, want)
-	}
+	wantRows(t, "janelas", windows(t, db), want)
 }
 
 // progress puts the progress row where it stood before, as a crash between rows and progress
@@ -343,12 +356,8 @@ func testFleet(t *testing.T, d database) {
 		{At: stopped, Region: "recife", Currency: "", Cancelled: 1},
 		{At: stopped, Region: "recife", Currency: "BRL", Ended: 1, Cancelled: 1, Billed: 2, Amount: 1734, DistanceMM: 5_000_001},
 	}
-	if got := minutes(t, db, noon, noon+900_000); !slices.Equal(got, want) {
-		t.Fatalf("frota_minuto\n%+v\nwant\n%+v", got, want)
-	}
-	if got := minutes(t, db, noon+60_000, stopped+60_000); !slices.Equal(got, want[2:]) {
-		t.Fatalf("frota_minuto from %d on\n%+v\nwant\n%+v", began+60_000, got, want[2:])
-	}
+	wantRows(t, "frota_minuto", minutes(t, db, noon, noon+900_000), want)
+	wantRows(t, "frota_minuto", minutes(t, db, noon+60_000, stopped+60_000), want[2:])
 	ended.End += 60_000
 	ended.Region, ended.Amount, ended.BillVersion = "olinda", 2000, 2
 	cancelled.Amount, cancelled.BillVersion, cancelled.Motive = 0, 2, schemas.MotiveVoided
@@ -360,9 +369,41 @@ func testFleet(t *testing.T, d database) {
 		{At: stopped, Region: "recife", Currency: "BRL", Cancelled: 1},
 		{At: stopped + 60_000, Region: "olinda", Currency: "BRL", Ended: 1, Billed: 1, Amount: 2000, DistanceMM: 5_000_001},
 	}
-	if got := minutes(t, db, noon, noon+900_000); !slices.Equal(got, want) {
-		t.Fatalf("frota_minuto\n%+v\nwant\n%+v", got, want)
+	wantRows(t, "frota_minuto", minutes(t, db, noon, noon+900_000), want)
+}
+
+func testFleetWindows(t *testing.T, d database) {
+	db := open(t, d.fresh(t))
+	a, b := trip("a", 100), trip("b", 100)
+	b.Region = "olinda"
+	commit(t, db, at(0), at(1), item(1, []schemas.TripSummary{a, b}, window("a", noon, 1), window("b", noon, 1), window("b", noon+300_000, 1), window("?", noon, 1)))
+	b.Region = "recife"
+	commit(t, db, at(1), at(2), item(2, []schemas.TripSummary{b}, window("b", noon, 2)))
+	want := []analytics.FleetWindow{
+		{Start: noon, Region: "", Trips: 1, Points: 12, Rejected: 1, DistanceMM: 1_500_000, TimeMS: 110_000},
+		{Start: noon, Region: "recife", Trips: 2, Points: 24, Rejected: 2, DistanceMM: 3_000_000, TimeMS: 220_000},
+		{Start: noon + 300_000, Region: "recife", Trips: 1, Points: 12, Rejected: 1, DistanceMM: 1_500_000, TimeMS: 110_000},
 	}
+	for from, want := range map[schemas.Millis][]analytics.FleetWindow{noon: want, noon + 1: want[2:]} {
+		var got []analytics.FleetWindow
+		for w, err := range db.FleetWindows(t.Context(), from, noon+600_000) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, w)
+		}
+		wantRows(t, "frota_janela", got, want)
+	}
+}
+
+// testNewColumn adds a column under a running sink, as the next version's migration does.
+func testNewColumn(t *testing.T, d database) {
+	url := d.fresh(t)
+	db := open(t, url)
+	commit(t, db, at(0), at(4), chain(0, 4)...)
+	d.exec(t, url, d.addColumn)
+	commit(t, db, at(4), at(8), chain(4, 8)...)
+	wantChain(t, db, 8)
 }
 
 // randomTrip is some version of one of n trips.
@@ -422,9 +463,7 @@ func testHistory(t *testing.T, d database) {
 		want = append(want, model[id])
 	}
 	wantTrips(t, db, want...)
-	if got, want := minutes(t, db, 0, schemas.EndOfTime/2), fleet(model); !slices.Equal(got, want) {
-		t.Fatalf("frota_minuto\n%+v\nwant\n%+v", got, want)
-	}
+	wantRows(t, "frota_minuto", minutes(t, db, 0, noon.Add(schemas.Day)), fleet(model))
 }
 
 // chain is outboxes of a made-up chain, the same whoever asks.
@@ -454,9 +493,7 @@ func wantChain(t *testing.T, db *analytics.DB, tip checkpoint.Number) {
 		want = append(want, model[id])
 	}
 	wantTrips(t, db, want...)
-	if got, want := minutes(t, db, 0, schemas.EndOfTime/2), fleet(model); !slices.Equal(got, want) {
-		t.Fatalf("frota_minuto\n%+v\nwant\n%+v", got, want)
-	}
+	wantRows(t, "frota_minuto", minutes(t, db, 0, noon.Add(schemas.Day)), fleet(model))
 }
 
 // follow commits the chain up to tip as a node does, in steps of its own size, and counts how
@@ -533,7 +570,7 @@ func testRefused(t *testing.T, d database) {
 		}
 	}
 	refused("outra", "belong to namespace cidade, not outra", "own database")
-	d.exec(t, url, "INSERT INTO esquema (numero, nome) VALUES (99, 'later')")
+	d.exec(t, url, "INSERT INTO esquema (numero, nome) SELECT 99, 'later'")
 	refused(namespace, "schema 99", "run the version that made them")
 }
 
