@@ -23,6 +23,7 @@ type Shared struct {
 	cache *pebble.Cache
 	files *pebble.FileCache
 	fs    vfs.FS
+	room  *room
 	log   *slog.Logger
 }
 
@@ -33,11 +34,17 @@ const fileCacheShards = 4
 func NewShared(cfg Config, log *slog.Logger) *Shared { return newShared(cfg, log, vfs.Default) }
 
 func newShared(cfg Config, log *slog.Logger, fs vfs.FS) *Shared {
-	return &Shared{cache: pebble.NewCache(cfg.CacheBytes), files: pebble.NewFileCache(fileCacheShards, cfg.OpenFiles), fs: unsynced{fs}, log: log}
+	r := newRoom(fs, log)
+	return &Shared{cache: pebble.NewCache(cfg.CacheBytes), files: pebble.NewFileCache(fileCacheShards, cfg.OpenFiles),
+		fs: vfs.OnDiskFull(unsynced{fs}, r.wait), room: r, log: log}
 }
+
+// GiveUp ends the waiting for room on a full disk: stores may then be closed, and are void.
+func (s *Shared) GiveUp() { s.room.givenUp() }
 
 // Close frees the memory; every store must be closed before.
 func (s *Shared) Close() {
+	s.GiveUp()
 	s.files.Unref()
 	s.cache.Unref()
 }

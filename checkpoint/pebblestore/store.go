@@ -45,6 +45,7 @@ func reopen(dir string, shared *Shared) (*Store, error) {
 }
 
 func open(dir string, shared *Shared, opts *pebble.Options, begin func(*Store) error) (*Store, error) {
+	shared.room.dir.Store(&dir)
 	db, err := pebble.Open(dir, opts)
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
@@ -105,7 +106,8 @@ func (st *Store) Apply(ctx context.Context, b *Batch) error {
 	case <-flushed:
 		return nil
 	case <-ctx.Done():
-		// A full or broken disk is retried by Pebble without end, and told in the log.
+		// A broken disk is retried by Pebble without end, and told in the log; for a full one,
+		// see room.
 		return fmt.Errorf("flush %s: %w", st.dir, ctx.Err())
 	}
 }

@@ -240,6 +240,9 @@ func (n *Node) takeDown() {
 	n.ready = false
 	n.mu.Unlock()
 	n.cancel()
+	if n.shared != nil {
+		n.shared.GiveUp()
+	}
 	if n.admin != nil {
 		if err := n.admin.Close(); err != nil {
 			n.log.Warn("admin server", "err", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"taximeter/actors/host"
 	"taximeter/actors/partition"
@@ -15,13 +14,11 @@ import (
 
 // state makes a Pebble store the owner's State. It belongs to the owner's goroutine.
 type state struct {
+	ctx       context.Context // ends with the run; a full or slow disk is waited for until then
 	store     *pebblestore.Store
 	snapshots string // folder
 	taken     int
 }
-
-// flushTimeout is how long a seal may wait for the local disk before the owner gives up.
-const flushTimeout = time.Minute
 
 func (s *state) Get(key []byte) ([]byte, bool, error) { return s.store.Get(key) }
 
@@ -60,9 +57,7 @@ func (s *state) Apply(changes []partition.Change) error {
 			b.Put(c.Key, c.Value)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-	defer cancel()
-	return s.store.Apply(ctx, b)
+	return s.store.Apply(s.ctx, b)
 }
 
 func (s *state) Snapshot() (host.Snapshot, error) {

@@ -53,7 +53,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	t.Parallel()
 	e := ordeal(t, Options{}, DrawOrdeal(5, DiskFull, tenMinutes))
 	e.alertsKept(t)
-	e.says(t, "no space left")
+	e.says(t, "no space left in the data folder; checkpoints and bills wait until there is, alerts go on")
 }
 
 func TestTheClockIsSetForwardByHours(t *testing.T) {
