@@ -66,10 +66,25 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if left := strays(binaries.dir); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "processes stay behind:", left)
+		code = 1
+	}
 	if err := os.RemoveAll(binaries.dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
+}
+
+// strays are the processes that run a program of the folder.
+func strays(dir string) (pids []string) {
+	programs, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, exe := range programs {
+		if program, err := os.Readlink(exe); err == nil && filepath.Dir(program) == dir {
+			pids = append(pids, filepath.Base(filepath.Dir(exe)))
+		}
+	}
+	return pids
 }
 
 // build makes a taximeter that can be made to fail, once for each set of flags.

@@ -40,6 +40,7 @@ func (k *kafka) start(ctx context.Context, advertised string) (string, error) {
 	defer said.Close() // the process has its own
 	k.cmd = k.java("kafka.Kafka", filepath.Join(k.dir, "server.properties"))
 	k.cmd.Stdout, k.cmd.Stderr = said, said
+	dieWithUs(k.cmd)
 	if err := k.cmd.Start(); err != nil {
 		return "", fmt.Errorf("start Kafka: %w", err)
 	}

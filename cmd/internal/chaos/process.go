@@ -62,6 +62,7 @@ func (p *process) start(replay bool, plan inject.Plan, environment map[string]st
 	if err != nil {
 		return err
 	}
+	dieWithUs(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.cmd.Path, err)
 	}
