@@ -8,7 +8,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: model ordeal help chaos-cluster dev test integration bench bench-quick chaos chaos-real lint
+.PHONY: model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,6 +34,14 @@ bench: ## the parts' benchmarks, then the whole path: cost in both shapes, laten
 
 bench-quick: ## what the processor costs per event, checked by the oracle; closes with a JSON line
 	go run ./bench/quick
+
+bench-peers: EVENTS := 2000000
+bench-peers: ROUNDS := 5
+bench-peers: WARM := 2m
+bench-peers: ## EVENTS=2000000 ROUNDS=5 WARM=2m SYSTEMS= SHAPE=mixed: the same job in Flink and Kafka Streams; closes with a table
+	.ci/install
+	mvn -q -B -Dstyle.color=never -f bench/peers/pom.xml package
+	.ci/with-servers go run ./bench/peers -events $(EVENTS) -rounds $(ROUNDS) -warm $(WARM) -systems "$(SYSTEMS)" -shape "$(or $(SHAPE),mixed)"
 
 N    ?= 20
 SEED ?= 1

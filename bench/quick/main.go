@@ -23,7 +23,6 @@ import (
 	"taximeter/bench/internal/rig"
 	"taximeter/bench/internal/traffic"
 	"taximeter/cluster/node/embedded"
-	"taximeter/schemas/edge"
 )
 
 func main() {
@@ -54,11 +53,9 @@ type bench struct {
 	brokers     string
 	registry    string
 
-	cfg    traffic.Config
-	where  rig.Where
-	counts traffic.Counts
-	bytes  int64 // of the values
-	ends   rig.Ends
+	cfg   traffic.Config
+	where rig.Where
+	log   load.Log
 }
 
 var shapes = map[string]func() traffic.Config{"mixed": traffic.Mixed, "tracking": traffic.Tracking}
@@ -109,7 +106,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, broker.Stop()) }()
 	}
 	b.say("preloading %d records (%s, %s)", b.events, b.shape, b.compression)
-	if err := b.preload(ctx); err != nil {
+	b.log, err = load.Preload(ctx, load.Options{Brokers: b.where.Brokers, Registry: b.where.Registry, Compression: b.compression,
+		BatchBytes: int32(b.batchBytes), Linger: 200 * time.Millisecond}, b.cfg, b.file("events.jsonl"), b.file("tariffs.json"))
+	if err != nil {
 		return err
 	}
 	b.say("simulating: what must come out")
@@ -119,7 +118,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	b.say("measuring: bare consumer, processor, bare consumer")
-	bare := rig.BareSpec{Where: b.where, Ends: b.ends}
+	bare := rig.BareSpec{Where: b.where, Ends: b.log.Ends}
 	before, err := rig.RunBare(ctx, bare)
 	if err != nil {
 		return err
@@ -134,7 +133,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	b.say("checking what was published")
-	got, err := oracle.Published(ctx, b.where.Brokers, b.where.Registry, b.ends)
+	got, err := oracle.Published(ctx, b.where.Brokers, b.where.Registry, b.log.Ends)
 	if err != nil {
 		return err
 	}
@@ -142,9 +141,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 	for _, d := range some {
 		b.say("DIFFERENT %s", d)
 	}
-	if processed.Records != b.counts.Records || before.Records != b.counts.Records || after.Records != b.counts.Records {
+	if processed.Records != b.log.Counts.Records || before.Records != b.log.Counts.Records || after.Records != b.log.Counts.Records {
 		return fmt.Errorf("%d records were sent, %d got a verdict, the bare consumers saw %d and %d: the run is void",
-			b.counts.Records, processed.Records, before.Records, after.Records)
+			b.log.Counts.Records, processed.Records, before.Records, after.Records)
 	}
 	r := b.result(processed, before, after, got, differences)
 	r.print(os.Stderr)
@@ -160,45 +159,3 @@ func (b *bench) run(ctx context.Context) (err error) {
 func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-
-// preload sends the traffic to the broker, and the same events to a file for the oracle.
-func (b *bench) preload(ctx context.Context) (err error) {
-	loader, err := load.New(ctx, load.Options{Brokers: b.where.Brokers, Registry: b.where.Registry, Compression: b.compression,
-		BatchBytes: int32(b.batchBytes), Linger: 200 * time.Millisecond})
-	if err != nil {
-		return err
-	}
-	defer loader.Client.Close()
-	tariffs := traffic.Tariffs(b.cfg.Start)
-	err = errors.Join(loader.Catalogue(ctx, tariffs, traffic.Rules(b.cfg.Start)), oracle.WriteTariffs(b.file("tariffs.json"), tariffs))
-	if err != nil {
-		return err
-	}
-	if b.ends, err = rig.InputEnds(ctx, loader.Client); err != nil {
-		return err
-	}
-	for topic, ends := range b.ends {
-		for p, end := range ends {
-			if end > 0 {
-				return fmt.Errorf("partition %d of %s is not empty: the bench needs a log of its own", p, topic)
-			}
-		}
-	}
-	file, err := os.Create(b.file("events.jsonl"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	events, stream := edge.NewWriter(file), traffic.New(b.cfg)
-	for line, ok := stream.Next(); ok; line, ok = stream.Next() {
-		if err := errors.Join(loader.Send(ctx, &line), events.Write(&line)); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(events.Flush(), loader.Flush(ctx)); err != nil {
-		return err
-	}
-	b.counts, b.bytes = stream.Counts(), loader.Bytes
-	b.ends, err = rig.InputEnds(ctx, loader.Client)
-	return err
-}

@@ -37,13 +37,13 @@ type result struct {
 }
 
 func (b *bench) result(p rig.Processed, before, after rig.Bare, got *oracle.Results, differences int) *result {
-	n := float64(b.counts.Records)
+	n := float64(b.log.Counts.Records)
 	perEvent := func(d time.Duration) float64 { return rounded(float64(d) / float64(time.Microsecond) / n) }
 	r := &result{CPU: perEvent(p.CPU()), Bare: perEvent((before.CPU() + after.CPU()) / 2), Rate: float64(int(n / p.Wall.Seconds())),
 		Allocs: rounded(float64(p.Mallocs) / n), PeakRSS: rounded(float64(p.PeakRSS) / (1 << 20)), Differences: differences,
-		AllocBytes: rounded(float64(p.Bytes) / n), State: rounded(float64(p.StateBytes) / (1 << 20)), Events: b.counts.Records,
-		ValueBytes: rounded(float64(b.bytes) / n), Bills: len(got.Bills), Windows: len(got.Windows), Checkpoints: p.Checkpoints,
-		Shape: b.shape, Compression: b.compression, counts: b.counts, processed: p, before: before, after: after}
+		AllocBytes: rounded(float64(p.Bytes) / n), State: rounded(float64(p.StateBytes) / (1 << 20)), Events: b.log.Counts.Records,
+		ValueBytes: rounded(float64(b.log.Bytes) / n), Bills: len(got.Bills), Windows: len(got.Windows), Checkpoints: p.Checkpoints,
+		Shape: b.shape, Compression: b.compression, counts: b.log.Counts, processed: p, before: before, after: after}
 	r.Ratio = rounded(r.CPU / r.Bare)
 	return r
 }

@@ -29,10 +29,7 @@ func Published(ctx context.Context, brokers []string, registryURL string, before
 	}
 	defer client.Close()
 	topics := []string{schemas.TopicPayments, schemas.TopicWindows}
-	ends, err := kadm.NewClient(client).ListCommittedOffsets(ctx, topics...)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := settledEnds(ctx, kadm.NewClient(client), topics)
 	if err != nil {
 		return nil, fmt.Errorf("ends of the output topics: %w", err)
 	}
@@ -67,6 +64,43 @@ func Published(ctx context.Context, brokers []string, registryURL string, before
 		}
 	}
 	return r, nil
+}
+
+// settledEnds waits until no transaction is open: a broker answers a commit when it is
+// decided, and lets readers see it a little later.
+func settledEnds(ctx context.Context, admin *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		ends, err := admin.ListEndOffsets(ctx, topics...)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err != nil {
+			return nil, err
+		}
+		committed, err := admin.ListCommittedOffsets(ctx, topics...)
+		if err == nil {
+			err = committed.Error()
+		}
+		if err != nil {
+			return nil, err
+		}
+		open := 0
+		ends.Each(func(end kadm.ListedOffset) {
+			if c, _ := committed.Lookup(end.Topic, end.Partition); c.Offset < end.Offset {
+				open++
+			}
+		})
+		if open == 0 {
+			return committed, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d partitions have an open transaction: %w", open, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // Decoder reads published records. It belongs to one goroutine.

@@ -4,17 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
-	"net"
-	"net/http"
-	"os"
 	"runtime/debug"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/cluster/node/embedded"
-	"taximeter/schemas/registry"
 )
 
 // BrokerSpec is an embedded broker in memory, with a registry.
@@ -51,34 +43,18 @@ func serveBroker(ctx context.Context, s BrokerSpec, say *json.Encoder) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Close()) }()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	registry, err := StartRegistry(ctx, broker.Seeds())
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	server := registry.NewServer(registry.ServerConfig{Kafka: []kgo.Opt{kgo.SeedBrokers(broker.Seeds()...)}, Log: log})
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 2)
-	go func() { ended <- server.Run(running) }()
-	serving := &http.Server{Handler: server, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		if err := serving.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			ended <- err
-		}
-	}()
-	defer func() { stop(); err = errors.Join(err, serving.Close()) }()
-	select {
-	case <-server.Ready():
-	case err := <-ended:
-		return err
-	}
-	if err := say.Encode(Where{Brokers: broker.Seeds(), Registry: "http://" + listener.Addr().String()}); err != nil {
+	defer func() { err = errors.Join(err, registry.Close()) }()
+	if err := say.Encode(Where{Brokers: broker.Seeds(), Registry: registry.URL}); err != nil {
 		return err
 	}
 	select {
 	case <-parentGone():
 		return nil
-	case err := <-ended:
+	case err := <-registry.ended:
 		return err
 	}
 }

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -71,23 +68,5 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// CPU is what the child has used so far, user and system, to a hundredth of a second. It
-// works on Linux only.
-func (p *Process) CPU() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// After the name in parentheses: state, then 10 numbers, then utime and stime.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	const utime, ticksPerSecond = 11, 100
-	var ticks int64
-	for _, f := range fields[utime : utime+2] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/%d/stat: %w", p.cmd.Process.Pid, err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
-}
+// CPU is what the child has used so far; see CPUOf.
+func (p *Process) CPU() (time.Duration, error) { return CPUOf(p.cmd.Process.Pid) }

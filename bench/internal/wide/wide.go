@@ -56,6 +56,9 @@ func Register(ctx context.Context, r *registry.Client) (*Encoder, error) {
 	return e, nil
 }
 
+// ID is the registry's id of a topic's writer schema.
+func (e *Encoder) ID(t schemas.Topic) int { return e.ids[t] }
+
 // extras in the order in which they follow the contract's fields; contexto makes up the size.
 var extras = []struct{ name, kind string }{
 	{"contexto", `"string"`}, {"rastroId", `"string"`}, {"sessaoId", `"string"`}, {"assinatura", `"string"`},

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"taximeter/actors/ingest"
+	"taximeter/bench/internal/rig"
+)
+
+// outputs says what a system computes, and so by which oracle it is checked.
+type outputs int
+
+const (
+	nothing      outputs = iota
+	windowsAlone         // of a form that sees one window at a time
+	billsToo             // all windows and bills
+)
+
+// system is one that is compared.
+type system struct {
+	name     string
+	computes outputs
+	run      func(context.Context, *comparison) (measure, error)
+}
+
+// ours is the name by which the ratios count.
+const ours = "taximeter"
+
+var systems = []system{
+	{"consumer", nothing, runBare},
+	{ours, billsToo, runTaximeter},
+	{"flink-tuned-rocksdb", billsToo, flink("tuned", "rocksdb")},
+	{"flink-tuned-heap", billsToo, flink("tuned", "hashmap")},
+	{"flink-plain-rocksdb", windowsAlone, flink("plain", "rocksdb")},
+	{"flink-plain-heap", windowsAlone, flink("plain", "hashmap")},
+	{"streams-tuned", billsToo, streams("tuned")},
+	{"streams-plain", windowsAlone, streams("plain")},
+}
+
+func runBare(ctx context.Context, c *comparison) (m measure, err error) {
+	b, err := rig.RunBare(ctx, rig.BareSpec{Where: c.where, Ends: c.log.Ends})
+	if err == nil && b.Records != c.log.Counts.Records {
+		err = fmt.Errorf("the bare consumer saw %d of %d records", b.Records, c.log.Counts.Records)
+	}
+	return measure{cpu: b.CPU(), wall: b.Wall}, err
+}
+
+func runTaximeter(ctx context.Context, c *comparison) (m measure, err error) {
+	p, err := rig.RunProcessor(ctx, rig.ProcessorSpec{Where: c.where, Dir: c.file("run"), AppendTimes: ingest.AppendTimesFromRecords,
+		Checkpoint: c.checkpoint})
+	if err == nil && p.Records != c.log.Counts.Records {
+		err = fmt.Errorf("%d of %d records got a verdict", p.Records, c.log.Counts.Records)
+	}
+	return measure{p.CPU(), p.Wall, p.PeakRSS}, err
+}
+
+func flink(form, backend string) func(context.Context, *comparison) (measure, error) {
+	return func(ctx context.Context, c *comparison) (measure, error) {
+		settings := c.settings(form)
+		settings["backend"], settings["managed"] = backend, "1g"
+		if backend == "hashmap" {
+			settings["managed"] = "0" // the heap is its state
+		}
+		return runPeer(ctx, c.java, "flink", settings)
+	}
+}
+
+func streams(form string) func(context.Context, *comparison) (measure, error) {
+	return func(ctx context.Context, c *comparison) (measure, error) {
+		if err := c.markEnds(ctx); err != nil {
+			return measure{}, err
+		}
+		settings := c.settings(form)
+		settings["cache"], settings["partitions"] = fmt.Sprint(512<<20), fmt.Sprint(c.partitions)
+		return runPeer(ctx, c.java, "streams", settings)
+	}
+}
+
+// settings that all peers have.
+func (c *comparison) settings(form string) map[string]string {
+	s := map[string]string{"form": form, "brokers": c.kafka.address, "dir": c.file("run"), "tariffs": c.file("tariffs.tsv"),
+		"warm": fmt.Sprint(int(c.warm.Seconds())), "checkpoint": fmt.Sprint(c.checkpoint.Milliseconds())}
+	for name, id := range c.schemaIDs {
+		s[name] = fmt.Sprint(id)
+	}
+	return s
+}
