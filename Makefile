@@ -2,6 +2,9 @@
 
 SHELL := /bin/bash
 
+# Without debug information the whole node links in half the time; stack traces keep their lines.
+export GOFLAGS := $(GOFLAGS) -ldflags=-w
+
 # Tools are pinned here and fetched through the module proxy; go.mod stays free of them.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
