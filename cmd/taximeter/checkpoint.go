@@ -111,9 +111,14 @@ func confirm(ctx context.Context, c *cobra.Command, yes bool) error {
 	if yes {
 		return nil
 	}
+	return agree(ctx, c, "give --yes")
+}
+
+// agree asks at the terminal; mend is what to do where nobody sits there.
+func agree(ctx context.Context, c *cobra.Command, mend string) error {
 	in := c.InOrStdin()
 	if f, ok := in.(*os.File); ok && !ui.IsTerminal(f) {
-		return usage(errors.New("nobody is at the terminal to confirm this; give --yes"))
+		return usage(errors.New("nobody is at the terminal to confirm this; " + mend))
 	}
 	fmt.Fprint(c.ErrOrStderr(), "Go on? (yes/no) ")
 	answer := make(chan string, 1)

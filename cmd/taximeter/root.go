@@ -68,9 +68,9 @@ type section struct {
 func sections() []section {
 	return []section{
 		{"Run", []*cobra.Command{newDev(), newNode(), newBroker(), newSimulate()}},
-		{"Look", []*cobra.Command{newTrip(), newConsume(), newCluster()}},
+		{"Look", []*cobra.Command{newTrip(), newAlerts(), newConsume(), newCluster()}},
 		{"Event files", []*cobra.Command{newGenerate(), newConvert(), newProduce()}},
-		{"Operate", []*cobra.Command{newCatalogue(), newCheckpoint(), newPartition()}},
+		{"Operate", []*cobra.Command{newCatalogue(), newCheckpoint(), newPartition(), newDLQ()}},
 	}
 }
 

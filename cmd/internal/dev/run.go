@@ -140,7 +140,7 @@ func (r *run) untilDone(ctx context.Context) (*Summary, error) {
 	}
 	sum := summarize(partitions, results, took, used)
 	if r.o.Out != "" {
-		dead, err := letters(ctx, r.world.Registry(), results.Letters)
+		dead, err := deadLetters(ctx, r.world.Registry(), results.Letters)
 		if err == nil {
 			err = writeOut(r.o.Out, sum, results, dead)
 		}

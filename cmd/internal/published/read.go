@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/cmd/internal/scan"
 	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
@@ -88,14 +88,11 @@ var topics = []string{schemas.TopicPayments, schemas.TopicWindows, schemas.Topic
 // Read reads the output topics from their beginning to their ends as of now.
 func Read(ctx context.Context, brokers []string, schemaRegistry *registry.Client) (*Results, error) {
 	all := &Results{}
-	r, err := newReader(brokers, schemaRegistry, all.add)
-	if err != nil {
-		return nil, err
-	}
-	defer r.client.Close()
+	r := newReader(schemaRegistry, all.add)
 	for _, topic := range topics {
-		if err := r.topic(ctx, topic); err != nil {
-			return nil, fmt.Errorf("read %s: %w", topic, err)
+		_, err := scan.Read(ctx, brokers, scan.Range{Topic: topic, Since: schemas.NoTime}, func(rec *kgo.Record) error { return r.take(ctx, rec) })
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
@@ -103,26 +100,29 @@ func Read(ctx context.Context, brokers []string, schemaRegistry *registry.Client
 
 // Follow gives what is published from now on, until ctx ends.
 func Follow(ctx context.Context, brokers []string, schemaRegistry *registry.Client, results chan<- Result) error {
-	r, err := newReader(brokers, schemaRegistry, func(x Result) error {
+	r := newReader(schemaRegistry, func(x Result) error {
 		select {
 		case results <- x:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}, kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()))
+	})
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(time.Second),
+		kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()))
 	if err != nil {
 		return err
 	}
-	defer r.client.Close()
+	defer client.Close()
 	for ctx.Err() == nil {
-		fetches := r.client.PollFetches(ctx)
+		fetches := client.PollFetches(ctx)
 		if errs := fetches.Errors(); len(errs) > 0 {
 			return fmt.Errorf("follow %s: %w", errs[0].Topic, errs[0].Err)
 		}
 		for records := fetches.RecordIter(); !records.Done(); {
-			if err := r.take(ctx, records.Next()); err != nil {
-				return err
+			rec := records.Next()
+			if err := r.take(ctx, rec); err != nil {
+				return fmt.Errorf("follow %s/%d/%d: %w", rec.Topic, rec.Partition, rec.Offset, err)
 			}
 		}
 	}
@@ -131,24 +131,18 @@ func Follow(ctx context.Context, brokers []string, schemaRegistry *registry.Clie
 
 // reader decodes results and hands them on.
 type reader struct {
-	client   *kgo.Client
 	registry *registry.Client
 	payments *codec.Reader[schemas.PaymentRecord]
 	values   *values.Printer
 	give     func(Result) error
 }
 
-func newReader(brokers []string, schemaRegistry *registry.Client, give func(Result) error, more ...kgo.Opt) (*reader, error) {
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(), kgo.FetchMaxWait(time.Second)}, more...)...)
-	return &reader{client: client, registry: schemaRegistry, payments: codec.NewPaymentReader(), values: values.NewPrinter(schemaRegistry), give: give}, err
+func newReader(schemaRegistry *registry.Client, give func(Result) error) *reader {
+	return &reader{registry: schemaRegistry, payments: codec.NewPaymentReader(), values: values.NewPrinter(schemaRegistry), give: give}
 }
 
 // take decodes one record; records that are no results give none.
 func (r *reader) take(ctx context.Context, rec *kgo.Record) (err error) {
-	if rec.Attrs.IsControl() {
-		return nil
-	}
 	var x Result
 	switch rec.Topic {
 	case schemas.TopicPayments:
@@ -163,55 +157,12 @@ func (r *reader) take(ctx context.Context, rec *kgo.Record) (err error) {
 		x.Letter = letterOf(rec)
 	}
 	if err != nil {
-		return fmt.Errorf("%s partition %d offset %d: %w", rec.Topic, rec.Partition, rec.Offset, err)
+		return err
 	}
 	if x == (Result{}) {
 		return nil
 	}
 	return r.give(x)
-}
-
-// topic reads one topic to its end as of now.
-func (r *reader) topic(ctx context.Context, topic string) error {
-	admin := kadm.NewClient(r.client)
-	starts, err := admin.ListStartOffsets(ctx, topic)
-	if err != nil {
-		return err
-	}
-	ends, err := admin.ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		return err
-	}
-	from, left := make(map[int32]kgo.Offset), make(map[int32]int64)
-	ends.Each(func(e kadm.ListedOffset) {
-		if s, _ := starts.Lookup(topic, e.Partition); s.Offset < e.Offset {
-			from[e.Partition] = kgo.NewOffset().At(s.Offset)
-			left[e.Partition] = e.Offset
-		}
-	})
-	r.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: from})
-	defer r.client.PurgeTopicsFromConsuming(topic)
-	for len(left) > 0 {
-		fetches := r.client.PollFetches(ctx)
-		if errs := fetches.Errors(); len(errs) > 0 {
-			return errs[0].Err
-		}
-		for records := fetches.RecordIter(); !records.Done(); {
-			rec := records.Next()
-			if rec.Offset < left[rec.Partition] {
-				if err := r.take(ctx, rec); err != nil {
-					return err
-				}
-			}
-			if end, ok := left[rec.Partition]; ok && rec.Offset+1 >= end {
-				delete(left, rec.Partition)
-			}
-		}
-	}
-	return nil
 }
 
 // bill is the bill of a record that says it is one of ours; nil for other payments.
