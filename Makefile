@@ -11,7 +11,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real lint
+.PHONY: bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,6 +34,10 @@ bench: ## the parts' benchmarks, then the whole path: cost in both shapes, laten
 	go run ./bench/quick -events 2000000 -shape tracking
 	go run ./bench/latency -rate 750 -probes 100 -seconds 120
 	go run ./bench/latency -rate 9000 -probes 250 -seconds 120
+
+bench-state: ## what remembered events cost on disk, at checkpoints and in a recovery, up to ten million of them
+	go run ./bench/state
+	go run ./bench/state -shape mixed -remembered 1000000
 
 bench-quick: ## what the processor costs per event, checked by the oracle; closes with a JSON line
 	go run ./bench/quick
