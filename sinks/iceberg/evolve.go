@@ -10,10 +10,9 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
-)
 
-// ErrIncompatible is what wraps that a table is not, and cannot become, what we write.
-var ErrIncompatible = errors.New("the lake's table does not fit")
+	"taximeter/sinks"
+)
 
 // tableProperties are those of every table. Format 2: in format 3 files cannot be added
 // without row ids.
@@ -42,7 +41,7 @@ func (l *Lake) ensure(ctx context.Context, s *shape) error {
 		return err
 	}
 	if owner := t.Properties()[propertyNamespace]; owner != string(l.namespace) {
-		return fmt.Errorf("%w: %s belongs to namespace %q, not %q: give each namespace its own lake.database", ErrIncompatible, s.name, owner, l.namespace)
+		return fmt.Errorf("%w: table %s belongs to namespace %q, not %q: give each namespace its own lake.database", sinks.ErrRefused, s.name, owner, l.namespace)
 	}
 	missing, err := s.compare(t.Schema())
 	if err != nil || len(missing) == 0 {
@@ -100,7 +99,7 @@ func (s *shape) compare(have *iceberg.Schema) (missing []iceberg.NestedField, er
 		}
 	}
 	if len(faults) > 0 {
-		return nil, fmt.Errorf("%w: %s: %s; mend the table, or name a new lake.database", ErrIncompatible, s.name, strings.Join(faults, "; "))
+		return nil, fmt.Errorf("%w: table %s: %s; mend the table, or name a new lake.database", sinks.ErrRefused, s.name, strings.Join(faults, "; "))
 	}
 	return missing, nil
 }

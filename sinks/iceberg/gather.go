@@ -231,17 +231,9 @@ func (g *gathering) commit(ctx context.Context) error {
 	return nil
 }
 
-// discard removes files that no catalog was told of. What is left is found as orphaned.
+// discard removes what was written: no catalog was told of it.
 func (g *gathering) discard() {
-	t := g.tables[&g.lake.verdicts.shape] // one warehouse holds all
-	if t == nil || len(g.written) == 0 {
-		return
-	}
-	fs, err := t.FS(context.Background())
-	if err != nil {
-		return
-	}
-	for _, f := range g.written {
-		_ = fs.Remove(f.FilePath())
+	if t := g.tables[&g.lake.verdicts.shape]; t != nil { // one warehouse holds all
+		g.lake.remove(context.Background(), t, g.written)
 	}
 }

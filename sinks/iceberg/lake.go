@@ -13,6 +13,7 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/schemas"
+	"taximeter/sinks"
 )
 
 // Lake is all tables of one taximeter namespace. It is a sinks.Sink; its methods may run at
@@ -38,11 +39,11 @@ type Lake struct {
 }
 
 // Open connects to the catalog and makes the tables what they should be: missing ones are
-// created, missing columns added, others refused with ErrIncompatible. Without a source
+// created, missing columns added, others refused with sinks.ErrRefused. Without a source
 // (nil) the lake can be looked at and maintained, not committed to.
 func Open(ctx context.Context, cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger) (*Lake, error) {
 	if faults := cfg.Validate(); len(faults) > 0 {
-		return nil, errors.New(strings.Join(faults, "\n"))
+		return nil, fmt.Errorf("%w: %s", sinks.ErrRefused, strings.Join(faults, "\n"))
 	}
 	c, close, err := openCatalog(ctx, cfg)
 	if err != nil {
@@ -92,8 +93,19 @@ func (l *Lake) takenBack() []*shape {
 	return []*shape{&l.telemetry.shape, &l.rides.shape, &l.payments.shape, &l.verdicts.shape}
 }
 
-// Name is that of the sink.
-func (l *Lake) Name() string { return "lake" }
+// SinkName names the lake in the chain.
+const SinkName = "lake"
+
+// Configured is the lake as a node feeds it.
+func Configured(cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger) sinks.Configured {
+	return sinks.Configured{Name: SinkName, Wants: sinks.Wants{Verdicts: true}, Open: func(ctx context.Context) (sinks.Sink, error) {
+		l, err := Open(ctx, cfg, namespace, source, log)
+		if err != nil {
+			return nil, err // not a nil *Lake in an interface
+		}
+		return l, nil
+	}}
+}
 
 // Close ends the connection to the catalog; the source is its maker's to close.
 func (l *Lake) Close() error { return l.close() }

@@ -13,6 +13,7 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/schemas"
+	"taximeter/sinks"
 )
 
 // subject is what versions are versions of: a trip's bill, or one of its windows.
@@ -221,7 +222,7 @@ func writeDeletes(ctx context.Context, t *table.Table, s *shape, old []place) ([
 	for _, name := range s.key {
 		f, ok := t.Schema().FindFieldByName(name)
 		if !ok {
-			return nil, fmt.Errorf("%w: %s has no column %s", ErrIncompatible, s.name, name)
+			return nil, fmt.Errorf("%w: table %s has no column %s", sinks.ErrRefused, s.name, name)
 		}
 		ids = append(ids, f.ID)
 	}
