@@ -288,9 +288,6 @@ func (n *Node) openLake(ctx context.Context) (sinks.Sink, error) {
 	l, err := iceberg.Open(ctx, n.cfg.Lake, n.ns, source, n.log)
 	if err != nil {
 		source.Close()
-		if errors.Is(err, iceberg.ErrIncompatible) {
-			err = fmt.Errorf("%w: %w", sinks.ErrRefused, err)
-		}
 		return nil, err
 	}
 	return lake{l, source}, nil

@@ -93,20 +93,6 @@ func (l *Lake) takenBack() []*shape {
 	return []*shape{&l.telemetry.shape, &l.rides.shape, &l.payments.shape, &l.verdicts.shape}
 }
 
-// SinkName names the lake in the chain.
-const SinkName = "lake"
-
-// Configured is the lake as a node feeds it.
-func Configured(cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger) sinks.Configured {
-	return sinks.Configured{Name: SinkName, Wants: sinks.Wants{Verdicts: true}, Open: func(ctx context.Context) (sinks.Sink, error) {
-		l, err := Open(ctx, cfg, namespace, source, log)
-		if err != nil {
-			return nil, err // not a nil *Lake in an interface
-		}
-		return l, nil
-	}}
-}
-
 // Close ends the connection to the catalog; the source is its maker's to close.
 func (l *Lake) Close() error { return l.close() }
 
