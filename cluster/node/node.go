@@ -141,6 +141,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	for _, t := range n.tables {
 		n.background(t.run)
 	}
+	n.background(n.keep)
 	if n.delivery != nil {
 		n.background(n.deliver)
 	}
@@ -291,6 +292,16 @@ func (n *Node) token() string {
 
 func (n *Node) freshness() time.Duration {
 	return time.Duration(n.settings.FetchFresh) * time.Millisecond
+}
+
+// sleep waits; false when the node ends.
+func (n *Node) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-n.ctx.Done():
+		return false
+	}
 }
 
 func (n *Node) background(f func()) {

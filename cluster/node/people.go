@@ -33,9 +33,7 @@ func (n *Node) deliver() {
 			pause = firstTablePause
 		}
 		n.log.Error("alerts are not delivered to people; trying again", "err", err, "pause", pause)
-		select {
-		case <-time.After(pause):
-		case <-n.ctx.Done():
+		if !n.sleep(pause) {
 			return
 		}
 		pause = min(2*pause, longestPause)

@@ -14,7 +14,6 @@ import (
 	"taximeter/schemas"
 	"taximeter/sinks"
 	"taximeter/sinks/analytics"
-	"taximeter/sinks/iceberg"
 )
 
 // table feeds one sink that takes the outboxes of all partitions: the owner of one of them
@@ -25,8 +24,9 @@ import (
 type table struct {
 	node *Node
 	sinks.Configured
-	duty schemas.Partition // whose owner feeds it
-	sink sinks.Sink        // run's; nil = not reached yet
+	duty   schemas.Partition      // whose owner feeds it
+	sink   sinks.Sink             // run's; nil = not reached yet
+	keeper atomic.Pointer[keeper] // the sink, if it needs one
 
 	held  atomic.Int64 // checkpoint.Number up to which nothing is missing
 	state atomic.Pointer[tableState]
@@ -43,6 +43,7 @@ const (
 	outboxesAtOnce = 240
 	tableTimeout   = 5 * time.Minute // for one commit
 	longestPause   = 10 * time.Second
+	keepEvery      = 5 * time.Minute // maintenance
 )
 
 // run follows the chain until the node ends.
@@ -274,40 +275,20 @@ func (n *Node) configuredTables() []sinks.Configured {
 	return all
 }
 
-// lake closes with what it reads from.
-type lake struct {
-	*iceberg.Lake
-	source *iceberg.Kafka
-}
-
-func (n *Node) openLake(ctx context.Context) (sinks.Sink, error) {
-	source, err := iceberg.NewKafka(n.cfg.Kafka.Brokers, n.registry)
-	if err != nil {
-		return nil, err
-	}
-	l, err := iceberg.Open(ctx, n.cfg.Lake, n.ns, source, n.log)
-	if err != nil {
-		source.Close()
-		return nil, err
-	}
-	return lake{l, source}, nil
-}
-
-func (l lake) Close() error {
-	defer l.source.Close()
-	return l.Lake.Close()
-}
-
 // reach opens the sink unless it is open.
 func (t *table) reach(ctx context.Context) error {
 	if t.sink != nil {
 		return nil
 	}
 	s, err := t.Open(ctx)
-	if err == nil {
-		t.sink = s
+	if err != nil {
+		return err
 	}
-	return err
+	t.sink = s
+	if k, ok := s.(keeper); ok {
+		t.keeper.Store(&k)
+	}
+	return nil
 }
 
 func (n *Node) closeTables() {
