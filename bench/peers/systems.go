@@ -4,8 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"taximeter/actors/ingest"
 	"taximeter/bench/internal/rig"
+	"taximeter/bench/internal/traffic"
+	"taximeter/schemas"
+	"taximeter/schemas/edge"
 )
 
 // outputs says what a system computes, and so by which oracle it is checked.
@@ -30,6 +35,7 @@ const ours = "taximeter"
 var systems = []system{
 	{"consumer", nothing, runBare},
 	{ours, billsToo, runTaximeter},
+	{"taximeter-no-alerts", billsToo, withoutAlerts}, // what the peers compute
 	{"flink-tuned-rocksdb", billsToo, flink("tuned", "rocksdb")},
 	{"flink-tuned-heap", billsToo, flink("tuned", "hashmap")},
 	{"flink-plain-rocksdb", windowsAlone, flink("plain", "rocksdb")},
@@ -53,6 +59,23 @@ func runTaximeter(ctx context.Context, c *comparison) (m measure, err error) {
 		err = fmt.Errorf("%d of %d records got a verdict", p.Records, c.log.Counts.Records)
 	}
 	return measure{p.CPU(), p.Wall, p.PeakRSS}, err
+}
+
+// withoutAlerts withdraws the rules first.
+func withoutAlerts(ctx context.Context, c *comparison) (measure, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.kafka.address))
+	if err != nil {
+		return measure{}, err
+	}
+	defer client.Close()
+	rules := traffic.Rules(c.cfg.Start)
+	for i := range rules {
+		tombstone := &kgo.Record{Topic: schemas.TopicRules, Key: []byte(edge.RuleKey(&rules[i]))}
+		if err := client.ProduceSync(ctx, tombstone).FirstErr(); err != nil {
+			return measure{}, fmt.Errorf("withdraw rule %s: %w", rules[i].RuleID, err)
+		}
+	}
+	return runTaximeter(ctx, c)
 }
 
 func flink(form, backend string) func(context.Context, *comparison) (measure, error) {
