@@ -14,7 +14,19 @@ type Watch struct {
 	gap      time.Duration
 	own      run // of puts of its own heartbeat that succeeded
 	others   map[checkpoint.NodeID]sighting
+	arrivals map[checkpoint.NodeID]arrival
 }
+
+// arrival is what is known of how a member came.
+type arrival struct {
+	first   time.Duration // when the chain was first seen to name it
+	heard   bool          // it was in view since
+	strange bool          // neither heard nor named for long
+}
+
+// hearsay is how much later than from the chain we may hear of a new member by gossip: one
+// that restarted must first refute its own farewell.
+const hearsay = 3 * time.Second
 
 // run is an unbroken row of observations.
 type run struct {
@@ -40,7 +52,7 @@ type sighting struct {
 // longest pause between two of our own puts, or two reads, that still counts as watching:
 // several heartbeat intervals, and well below patience.
 func NewWatch(patience, gap time.Duration) *Watch {
-	return &Watch{patience: patience, gap: gap, others: make(map[checkpoint.NodeID]sighting)}
+	return &Watch{patience: patience, gap: gap, others: make(map[checkpoint.NodeID]sighting), arrivals: make(map[checkpoint.NodeID]arrival)}
 }
 
 // Put notes that our own heartbeat was put.
@@ -58,6 +70,25 @@ func (w *Watch) Saw(id checkpoint.NodeID, mark string, at time.Duration) {
 	}
 	s.same.extend(at, w.gap)
 	w.others[id] = s
+}
+
+// Look notes whom the chain names and who is in view.
+func (w *Watch) Look(tip checkpoint.Manifest, v View, at time.Duration) {
+	alive := v.Alive()
+	for _, id := range tip.Members {
+		a, known := w.arrivals[id]
+		if !known {
+			a.first = at
+		}
+		a.heard = a.heard || slices.Contains(alive, id)
+		a.strange = !a.heard && at-a.first < hearsay
+		w.arrivals[id] = a
+	}
+	for id := range w.arrivals {
+		if !tip.IsMember(id) {
+			delete(w.arrivals, id)
+		}
+	}
 }
 
 // Forget drops what is known of nodes that are no members any more.
@@ -85,7 +116,8 @@ func (w *Watch) Evidence(id checkpoint.NodeID, v View) checkpoint.Evidence {
 }
 
 // TakeOvers lists the members of the tip that may be taken over now, with the evidence. A
-// view with the majority of the tip's members suffices against a node out of view; else,
+// view with the majority of the tip's members suffices against a node out of view, unless it
+// has only just joined and gossip has not brought word of it yet; else,
 // and against one that gossip still calls alive, its heartbeat must have stood still.
 func TakeOvers(tip checkpoint.Manifest, v View, w *Watch) []checkpoint.TakeOver {
 	if !v.Joined || !tip.IsMember(v.Self) {
@@ -101,7 +133,7 @@ func TakeOvers(tip checkpoint.Manifest, v View, w *Watch) []checkpoint.TakeOver 
 			continue
 		}
 		ev := w.Evidence(id, v)
-		if majority && !slices.Contains(alive, id) || ev.Patience > 0 && ev.Unchanged >= ev.Patience {
+		if majority && !slices.Contains(alive, id) && !w.arrivals[id].strange || ev.Patience > 0 && ev.Unchanged >= ev.Patience {
 			all = append(all, checkpoint.TakeOver{Dead: id, Observer: v.Self, Evidence: ev})
 		}
 	}

@@ -209,3 +209,25 @@ func TestResigns(t *testing.T) {
 		}
 	}
 }
+
+// A node that left and is back within seconds is in the chain before gossip tells of it.
+func TestWhoHasJustJoinedIsNotTakenForDead(t *testing.T) {
+	before, tip := tipOf("ab"), tipOf("abc")
+	w := NewWatch(15*time.Second, 8*time.Second)
+	dead := func(tip checkpoint.Manifest, reachable string, at time.Duration) bool {
+		w.Look(tip, viewOf("a", reachable), at)
+		return len(TakeOvers(tip, viewOf("a", reachable), w)) > 0
+	}
+	if dead(before, "ab", 10*time.Second) || dead(tip, "ab", 11*time.Second) || dead(tip, "ab", 13*time.Second) {
+		t.Error("taken over before gossip could tell of it")
+	}
+	if !dead(tip, "ab", 11*time.Second+hearsay) {
+		t.Error("one of whom nobody hears keeps its partitions")
+	}
+	if dead(before, "ab", 20*time.Second) || dead(tip, "abc", 21*time.Second) {
+		t.Error("taken over though it is there")
+	}
+	if !dead(tip, "ab", 22*time.Second) {
+		t.Error("one that was there and is gone is not taken over at once")
+	}
+}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +66,9 @@ type Cluster struct {
 	Bootstrap bool `yaml:"bootstrap" env:"BOOTSTRAP"`
 	// Keys encrypt the gossip: hexadecimal, 16, 24 or 32 bytes each, the first one encrypts.
 	Keys []string `yaml:"keys" env:"KEYS"`
+	// KeysFile holds the keys instead, separated by commas, spaces or lines. It is read again
+	// when it changes, so that keys are rotated without a restart.
+	KeysFile string `yaml:"keysFile" env:"KEYS_FILE"`
 	// Allowed are the networks, as CIDR, that members may have addresses in; empty = all.
 	Allowed []string `yaml:"allowed" env:"ALLOWED"`
 	// Remote is host:port where this node answers the others' questions.
@@ -145,7 +147,8 @@ type Memory struct {
 
 // Admin is the HTTP server for people and monitoring.
 type Admin struct {
-	Listen string `yaml:"listen" env:"LISTEN"` // host:port
+	Listen    string `yaml:"listen" env:"LISTEN"`       // host:port
+	Advertise string `yaml:"advertise" env:"ADVERTISE"` // host:port or URL that cluster status shows; "" = as Listen
 }
 
 // Default works as it is against a local Kafka and registry, with checkpoints in ./data.
@@ -288,6 +291,9 @@ func (c Config) Validate() error {
 		if k.StandbyMaxMB < 0 {
 			fault("cluster.standbyMaxMB", "%d: use 0 for no copies at all", k.StandbyMaxMB)
 		}
+		if k.KeysFile != "" && len(k.Keys) > 0 {
+			fault("cluster.keysFile", "give keys or a file of keys, not both")
+		}
 		if _, err := k.keys(); err != nil {
 			fault("cluster.keys", "%v", err)
 		}
@@ -303,19 +309,6 @@ type TLS struct {
 	Cert string `yaml:"cert" env:"CERT"`
 	Key  string `yaml:"key" env:"KEY"`
 	CA   string `yaml:"ca" env:"CA"`
-}
-
-// keys decodes Keys.
-func (c Cluster) keys() ([][]byte, error) {
-	var keys [][]byte
-	for i, text := range c.Keys {
-		key, err := hex.DecodeString(text)
-		if err != nil || len(key) != 16 && len(key) != 24 && len(key) != 32 {
-			return nil, fmt.Errorf("key %d is not 16, 24 or 32 bytes in hexadecimal", i)
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
 }
 
 // speaks is the protocols that the node takes part in.

@@ -32,6 +32,7 @@ type crew struct {
 	waits   map[schemas.Partition]wait                   // planned moves whose receiver has no copy yet
 	seated  bool                                         // the first steps are done: what is ours runs
 	lives   lives
+	lonely  lonely
 
 	wake chan struct{} // one slot: look again now
 	quit chan struct{} // closed to end run
@@ -155,6 +156,7 @@ func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	}
 	view := c.view()
 	self, ok := view.Member(view.Self)
+	c.lonely.tell(c.node.log, !c.met(tip, view), tip.Members)
 	if !c.met(tip, view) || !ok || self.Duty == cluster.Resigned || c.node.gaveWay() {
 		return stepEvery, nil
 	}

@@ -214,14 +214,19 @@ func (n *Node) Stop(ctx context.Context) error {
 	n.crew.rest()
 	var err error
 	if n.crew.gossip != nil && n.o.Mode == Live { // after a replay nothing is left to do
-		err = n.crew.drain(ctx)
+		n.crew.drain(ctx)
 	}
 	left := n.runs()
 	for _, t := range left {
 		err = errors.Join(err, n.source.Remove(t.partition))
 	}
 	if len(left) > 0 {
-		err = errors.Join(err, n.settle(ctx))
+		settling, cancel := context.WithCancel(ctx)
+		if deadline, ok := ctx.Deadline(); ok {
+			settling, cancel = context.WithDeadline(ctx, deadline.Add(-leaveReserve))
+		}
+		err = errors.Join(err, n.settle(settling))
+		cancel()
 	}
 	if n.crew.gossip != nil {
 		err = errors.Join(err, n.crew.leave(ctx))
@@ -235,6 +240,10 @@ func (n *Node) Stop(ctx context.Context) error {
 		return err
 	}
 }
+
+// leaveReserve is kept of the time that a node has to stop for its farewell: without it the
+// others would wait until they call this node dead.
+const leaveReserve = 2 * time.Second
 
 func (n *Node) takeDown() {
 	n.mu.Lock()

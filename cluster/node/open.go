@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,6 +210,9 @@ func (n *Node) openCluster(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cluster gossip: %w", err)
 	}
+	if c.KeysFile != "" {
+		n.background(func() { n.followKeys(g, keys) })
+	}
 	n.crew = newCrew(n, g)
 	security := grain.Security{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}
 	if n.peers, err = grain.NewClient(security); err != nil {
@@ -220,7 +224,7 @@ func (n *Node) openCluster(context.Context) error {
 
 // member is what this node says of itself.
 func (n *Node) member() cluster.Member {
-	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: n.cfg.Admin.Listen, Version: n.o.Version,
+	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: cmp.Or(n.cfg.Admin.Advertise, n.cfg.Admin.Listen), Version: n.o.Version,
 		Speaks: n.cfg.Cluster.speaks(), Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
 }
 

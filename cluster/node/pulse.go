@@ -167,6 +167,7 @@ func (p *pulse) drain() {
 func (p *pulse) takeOvers(tip checkpoint.Manifest, v cluster.View) []checkpoint.TakeOver {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.watch.Look(tip, v, time.Since(p.began))
 	var all []checkpoint.TakeOver
 	for _, t := range cluster.TakeOvers(tip, v, p.watch) {
 		if m, ok := v.Member(t.Dead); ok && m.Duty == cluster.Resigned && time.Since(p.well) < settled {

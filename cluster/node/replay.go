@@ -85,19 +85,15 @@ func (n *Node) settle(ctx context.Context) error {
 	}
 }
 
-// published waits until what the tip has pending is public on Kafka, for as long as a round
-// may take.
+// published waits until what the tip has pending of this node's runs is public on Kafka, for
+// as long as a round may take.
 func (n *Node) published(ctx context.Context, tip checkpoint.Manifest) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
 	defer cancel()
 	for {
 		behind := 0
-		for p := range tip.Entries {
-			behind += len(tip.Entries[p].Pending)
-		}
 		for _, t := range n.runs() {
-			e := tip.Entries[t.partition]
-			behind -= len(e.Pending) - len(e.Unpublished(t.speaker.Published()))
+			behind += len(tip.Entries[t.partition].Unpublished(t.speaker.Published()))
 		}
 		if behind == 0 {
 			return nil
