@@ -294,7 +294,7 @@ func (c Config) Validate() error {
 		if k.KeysFile != "" && len(k.Keys) > 0 {
 			fault("cluster.keysFile", "give keys or a file of keys, not both")
 		}
-		if _, err := k.keys(); err != nil {
+		if _, err := decodeKeys(k.Keys); err != nil {
 			fault("cluster.keys", "%v", err)
 		}
 	}

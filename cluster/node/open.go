@@ -202,7 +202,7 @@ func (n *Node) openCluster(context.Context) error {
 	}
 	keys, err := c.keys()
 	if err != nil {
-		return err
+		return fmt.Errorf("cluster.keysFile: %w", err)
 	}
 	g, err := gossip.Start(gossip.Config{Self: n.member(), Listen: c.Listen, Advertise: c.Advertise, Seeds: c.Seeds, Bootstrap: c.Bootstrap,
 		Keys: keys, Label: "taximeter/" + n.cfg.Namespace, Allowed: c.Allowed,
