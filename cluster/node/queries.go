@@ -124,7 +124,7 @@ func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
 
 // recentPatience bounds the reading of manifests for people: most want to know where things
 // stand because the store does not answer.
-const recentPatience = 2 * time.Second
+const recentPatience = time.Second
 
 // Checkpoints tells of the newest manifest, and reads as many of the newest as asked for, or
 // as the store gives.

@@ -154,7 +154,7 @@ func checkLetters(m *material, got *published.Results, res *Result) {
 }
 
 // checkVerdicts proves that every record has exactly one: per partition, verdicts and
-// control offsets sum to the offsets consumed, and all there was is consumed.
+// control offsets and what an operator skipped sum to the offsets consumed, and all there was is consumed.
 func checkVerdicts(m *material, p *admin.PartitionStatus, ends kadm.ListedOffsets, res *Result) {
 	sum, own := p.Control, p.Verdicts[schemas.Own.String()]
 	for _, n := range p.Verdicts {
@@ -169,8 +169,12 @@ func checkVerdicts(m *material, p *admin.PartitionStatus, ends kadm.ListedOffset
 			res.find(&res.Missing, "partition %d of %s was read to %d of %d", p.Partition, topic, p.NextOffset[i], end.Offset)
 		}
 	}
-	if sum != consumed {
-		res.find(&res.Differing, "partition %d: %d verdicts and control offsets, %d offsets consumed", p.Partition, sum, consumed)
+	skipped := int64(0)
+	for _, n := range p.Skipped {
+		skipped += n
+	}
+	if sum+skipped != consumed {
+		res.find(&res.Differing, "partition %d: %d verdicts and control offsets and %d skipped, %d offsets consumed", p.Partition, sum, skipped, consumed)
 	}
 	if events := sum - p.Control - own; events < m.records[p.Partition] || events > m.records[p.Partition] && !m.resent {
 		res.find(&res.Differing, "partition %d: %d verdicts on events, %d were sent", p.Partition, events, m.records[p.Partition])

@@ -152,9 +152,12 @@ func ask[T any](ctx context.Context, f *fleet, m *member, path string) (answer T
 	return get[T](ctx, &f.client, "http://"+m.admin+path)
 }
 
+// answerPatience is above what a node takes to tell where it stands without its store.
+const answerPatience = 3 * time.Second
+
 // get reads one answer.
 func get[T any](ctx context.Context, client *http.Client, url string) (answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

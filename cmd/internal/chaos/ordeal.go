@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -167,7 +168,7 @@ func (r *ordealRun) begin() (*process, error) {
 	r.admin = "http://127.0.0.1:" + port
 	env := r.environment("state")
 	plan := inject.Plan{Seed: r.x.Seed}
-	maps.Copy(env, map[string]string{"ADMIN_LISTEN": "127.0.0.1:" + port})
+	maps.Copy(env, map[string]string{"ADMIN_LISTEN": "127.0.0.1:" + port, "CHECKPOINT_RETAIN": "20"})
 	if err := r.trouble.arm(&plan, env); err != nil {
 		return nil, err
 	}
@@ -280,6 +281,18 @@ func (r *ordealRun) public(ctx context.Context, number int64) (time.Time, error)
 		return time.Time{}, fmt.Errorf("%w: the node is not well: %s", err, why)
 	}
 	return time.Now(), nil
+}
+
+// readAll waits until the node has read all there is.
+func (r *ordealRun) readAll(ctx context.Context) error {
+	err := until(ctx, startPatience, func() bool {
+		at, err := r.look(ctx)
+		return err == nil && !slices.ContainsFunc(at.partitions, func(p admin.PartitionStatus) bool { return p.NextOffset != p.EndOffset })
+	})
+	if err != nil {
+		return fmt.Errorf("the node does not come to the end of its topics: %w", err)
+	}
+	return nil
 }
 
 // stance is what a node says of itself.

@@ -32,11 +32,13 @@ const (
 	DiskFull      Fault = "disk-full"      // no byte is left where the local state is; needs root, for a file system of its own
 	ClockAhead    Fault = "clock-ahead"    // the machine's clock is set forward by hours, and stays so
 	ClockBack     Fault = "clock-back"     // the same backward
+	TakenBack     Fault = "taken-back"     // an operator restores the fourth checkpoint before the newest
+	PassedBy      Fault = "passed-by"      // retention takes records before they are read, and an operator accepts the gap
 )
 
 // Faults are all of them.
 func Faults() []Fault {
-	return []Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack}
+	return []Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy}
 }
 
 // trouble makes a fault.
@@ -69,6 +71,10 @@ func newTrouble(r *ordealRun) (trouble, error) {
 		return &setClock{quiet, r, 3 * time.Hour}, nil
 	case ClockBack:
 		return &setClock{quiet, r, -3 * time.Hour}, nil
+	case TakenBack:
+		return &takesBack{operator{run: r}}, nil
+	case PassedBy:
+		return &passedBy{operator{run: r}}, nil
 	}
 	return nil, fmt.Errorf("fault %q is none of %v", r.x.Fault, Faults())
 }
@@ -274,20 +280,8 @@ func (s *setClock) arm(plan *inject.Plan, _ map[string]string) error {
 func (s *setClock) begin(ctx context.Context) error {
 	s.run.held.Store(true)
 	defer s.run.held.Store(false)
-	err := until(ctx, startPatience, func() bool {
-		at, err := s.run.look(ctx)
-		if err != nil {
-			return false
-		}
-		for _, p := range at.partitions {
-			if p.NextOffset != p.EndOffset {
-				return false
-			}
-		}
-		return true
-	})
-	if err != nil {
-		return fmt.Errorf("all is read: %w", err)
+	if err := s.run.readAll(ctx); err != nil {
+		return err
 	}
 	if err := os.WriteFile(s.file(), []byte(s.by.String()), 0o600); err != nil {
 		return err

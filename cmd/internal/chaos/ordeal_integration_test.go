@@ -8,11 +8,7 @@ import "testing"
 // between node and outage.
 func TestARealObjectStoreIsDownForTenMinutes(t *testing.T) {
 	t.Parallel()
-	real, err := RealFromEnvironment()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := ordeal(t, Options{Real: real}, DrawOrdeal(8, StoreDown, 2*tenMinutes))
+	e := ordeal(t, Options{Real: realServers(t)}, DrawOrdeal(8, StoreDown, 2*tenMinutes))
 	e.alertsKept(t)
 	if e.Checkpoints > 1 { // one may be under way
 		t.Errorf("%d checkpoints without a store", e.Checkpoints)
@@ -68,4 +64,29 @@ func TestTheClockIsSetBackByHours(t *testing.T) {
 	e := ordeal(t, Options{}, DrawOrdeal(7, ClockBack, tenMinutes))
 	e.alertsKept(t)
 	e.says(t, "the machine's clock was set")
+}
+
+// The same events as ever come out, on real Kafka and a real S3, when an operator takes the
+// running node back by four checkpoints ...
+func TestARunningNodeIsTakenBackFourCheckpointsOnRealServers(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{Real: realServers(t)}, DrawOrdeal(9, TakenBack, tenMinutes))
+	e.says(t, "what this run still writes is refused")
+}
+
+// ... and when retention passes a partition that goes on by an operator's word.
+func TestAPartitionThatRetentionPassedGoesOnOnRealServers(t *testing.T) {
+	t.Parallel()
+	e := ordeal(t, Options{Real: realServers(t)}, DrawOrdeal(10, PassedBy, 0))
+	e.says(t, "7 records are missing")
+	e.says(t, "an operator moved where consumption goes on")
+}
+
+func realServers(t *testing.T) *Real {
+	t.Helper()
+	real, err := RealFromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
 }

@@ -47,15 +47,7 @@ func spawn(binary string, number int, replay bool, plan inject.Plan, environment
 
 // start lets the process run its command.
 func (p *process) start(replay bool, plan inject.Plan, environment map[string]string) error {
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "TAXIMETER_") {
-			p.cmd.Env = append(p.cmd.Env, v)
-		}
-	}
-	for name, value := range environment {
-		p.cmd.Env = append(p.cmd.Env, "TAXIMETER_"+name+"="+value)
-	}
-	p.cmd.Env = append(p.cmd.Env, inject.Variable+"="+plan.String())
+	p.cmd.Env = append(environ(environment), inject.Variable+"="+plan.String())
 	var answer bytes.Buffer
 	p.cmd.Stdout = &answer
 	stderr, err := p.cmd.StderrPipe()
@@ -75,6 +67,19 @@ func (p *process) start(replay bool, plan inject.Plan, environment map[string]st
 		close(p.over)
 	}()
 	return nil
+}
+
+// environ is this process's environment with a configuration in place of its own.
+func environ(configuration map[string]string) (all []string) {
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "TAXIMETER_") {
+			all = append(all, v)
+		}
+	}
+	for name, value := range configuration {
+		all = append(all, "TAXIMETER_"+name+"="+value)
+	}
+	return all
 }
 
 // listen keeps what the process says, and notes when it is up.
