@@ -30,11 +30,20 @@ func NewChain(store Store, ns Namespace) *Chain {
 	return &Chain{store: store, ns: ns, seen: make(map[Number]Manifest)}
 }
 
-// Tip is the highest manifest. While nothing is new it costs one Stat.
-func (c *Chain) Tip(ctx context.Context) (Manifest, error) {
+// Newest is the number of the tip, which may be damaged; 0 = there is no manifest yet.
+func (c *Chain) Newest(ctx context.Context) (Number, error) {
 	n, err := c.highest(ctx)
 	if err != nil {
-		return Manifest{}, fmt.Errorf("look for the tip of %s: %w", c.ns, err)
+		return 0, fmt.Errorf("look for the tip of %s: %w", c.ns, err)
+	}
+	return n, nil
+}
+
+// Tip is the highest manifest. While nothing is new it costs one Stat.
+func (c *Chain) Tip(ctx context.Context) (Manifest, error) {
+	n, err := c.Newest(ctx)
+	if err != nil {
+		return Manifest{}, err
 	}
 	if n == 0 {
 		return Manifest{}, fmt.Errorf("%s: %w", c.ns, ErrNoChain)

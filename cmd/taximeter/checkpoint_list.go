@@ -33,6 +33,10 @@ func newCheckpointList() *cobra.Command {
 			}
 			table := ui.Table{Head: []string{">number", ">lineage", "cause", "made", "by", ">cut", ">pending", ">files", ">bytes", ">new", "reason"}}
 			for _, s := range all {
+				if s.Damaged {
+					table.Add(ui.Count(s.Number), "", "damaged", "", "", "", "", "", "", "", "bring the object back from a backup; see restore --pass-over-damaged-tip")
+					continue
+				}
 				table.Add(ui.Count(s.Number), ui.Count(s.Lineage), string(s.Cause), ui.Instant(s.CreatedAt), string(s.CreatedBy), ui.Count(s.Sealed),
 					ui.Count(s.Pending), ui.Count(s.Files), ui.Count(s.Bytes), ui.Count(s.NewBytes), s.Reason)
 			}

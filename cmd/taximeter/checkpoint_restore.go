@@ -1,20 +1,25 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"taximeter/checkpoint"
 	"taximeter/cmd/internal/operator"
 	"taximeter/cmd/internal/ui"
+	"taximeter/schemas"
 )
 
 func newCheckpointRestore() *cobra.Command {
 	var o chainFlags
 	var reason string
-	var yes, unverified, giveUp bool
+	var brokers []string
+	var yes, unverified, giveUp, passOver bool
 	c := &cobra.Command{
 		Use:   "restore N --reason TEXT",
 		Short: "Take the namespace back to an earlier checkpoint",
@@ -43,11 +48,11 @@ hold the offsets of checkpoint N (` + "`taximeter checkpoint show N`" + `).`,
 			if err != nil {
 				return err
 			}
-			old, err := operator.Read(c.Context(), x.chain, n)
+			tip, err := tipOf(c.Context(), x, passOver, brokers)
 			if err != nil {
 				return x.explain(err)
 			}
-			tip, err := x.chain.Tip(c.Context())
+			old, err := operator.Read(c.Context(), x.chain, n)
 			if err != nil {
 				return err
 			}
@@ -90,8 +95,63 @@ hold the offsets of checkpoint N (` + "`taximeter checkpoint show N`" + `).`,
 	o.register(c)
 	reasonFlag(c, &reason, &yes)
 	c.Flags().BoolVar(&unverified, "unverified", false, "do not read checkpoint N whole before")
+	c.Flags().BoolVar(&passOver, "pass-over-damaged-tip", false, "let the chain go on although its newest manifests are damaged and no backup has them; needs the Kafka brokers")
+	c.Flags().StringSliceVar(&brokers, "brokers", nil, "with --pass-over-damaged-tip: Kafka brokers, separated by commas (default those of the configuration)")
 	c.Flags().BoolVar(&giveUp, "give-up-damaged", false, "give up outboxes that wait for publication and cannot be read")
 	return c
+}
+
+// tipOf is the manifest that the restore follows.
+func tipOf(ctx context.Context, x opened, passOver bool, brokers []string) (checkpoint.Manifest, error) {
+	tip, err := x.chain.Tip(ctx)
+	if _, damaged := errors.AsType[*checkpoint.CorruptError](err); !damaged {
+		if err == nil && passOver {
+			err = usage(errors.New("the newest manifest is not damaged: leave out --pass-over-damaged-tip"))
+		}
+		return tip, err
+	}
+	if !passOver {
+		return tip, fmt.Errorf("%w\nbring that object back from a backup; if there is none, stop all nodes and give --pass-over-damaged-tip with the newest checkpoint that verifies", err)
+	}
+	if len(brokers) == 0 {
+		brokers = x.cfg.Kafka.Brokers
+	}
+	ends, err := inputEnds(ctx, brokers)
+	if err != nil {
+		return checkpoint.Manifest{}, err
+	}
+	return x.chain.PassOver(ctx, ends, schemas.Millis(time.Now().UnixMilli()))
+}
+
+// inputEnds are the ends of the input topics now, by partition.
+func inputEnds(ctx context.Context, brokers []string) ([]checkpoint.Offsets, error) {
+	var names []string
+	for _, t := range schemas.Inputs {
+		names = append(names, t.String())
+	}
+	client, details, err := (&remote{brokers: brokers}).kafka(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	listed, err := kadm.NewClient(client).ListEndOffsets(ctx, names...)
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ends of the input topics: %w", err)
+	}
+	ends := make([]checkpoint.Offsets, len(details[names[0]].Partitions))
+	for p := range ends {
+		for _, t := range schemas.Inputs {
+			end, ok := listed.Lookup(t.String(), int32(p))
+			if !ok {
+				return nil, fmt.Errorf("the broker knows no end of partition %d of %s", p, t)
+			}
+			ends[p][t] = schemas.Offset(end.Offset)
+		}
+	}
+	return ends, nil
 }
 
 // announce tells a person what is about to happen.

@@ -225,3 +225,65 @@ func TestOperatorsAreToldWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// The newest manifest is damaged and no backup has it: nothing starts, the commands still
+// show what is whole, and by the operator's word the chain goes on from there, with nothing
+// doubled and nothing missing.
+func TestADamagedTipManifestIsPassedOverByAnOperatorsWord(t *testing.T) {
+	x := newTown(t)
+	x.start()
+	for range 3 {
+		x.round()
+		x.checkpoint()
+	}
+	x.stop()
+	before := x.results()
+	x.once(before)
+	ns := checkpoint.Namespace("taximeter")
+	newest, err := checkpoint.NewChain(must(x.cfg.Store.Open()), ns).Newest(x.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(x.cfg.Store.Folder, filepath.FromSlash(ns.Manifest(newest)))
+	bad := must(os.ReadFile(path))
+	bad[len(bad)/2] ^= 1
+	if err := os.WriteFile(path, bad, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if why := x.refused(); !strings.Contains(why, ns.Manifest(newest)+" is damaged") {
+		t.Errorf("a node says %s", why)
+	}
+	if got := x.taximeter("checkpoint", "list"); !strings.Contains(got, "damaged") || !strings.HasSuffix(got, "exit 0\n") {
+		t.Error(got)
+	}
+	whole := fmt.Sprint(newest - 3) // what came after is public, and computed again
+	if got := x.taximeter("checkpoint", "verify", whole); !strings.Contains(got, "is whole") {
+		t.Error(got)
+	}
+	if got := x.taximeter("checkpoint", "restore", whole, "--reason", "r", "--yes"); !strings.Contains(got, "--pass-over-damaged-tip") || !strings.HasSuffix(got, "exit 1\n") {
+		t.Errorf("without the word for it: %s", got)
+	}
+	got := x.taximeter("checkpoint", "restore", whole, "--pass-over-damaged-tip", "--brokers", strings.Join(x.world.Brokers(), ","), "--reason", "bit rot", "--yes")
+	if !strings.Contains(got, fmt.Sprintf("restored: checkpoint %d", newest+1)) || !strings.HasSuffix(got, "exit 0\n") {
+		t.Fatal(got)
+	}
+	x.start()
+	x.round()
+	x.checkpoint()
+	after := x.results()
+	x.once(after)
+	for id, b := range before.FinalBills() {
+		if after.FinalBills()[id] != b {
+			t.Errorf("bill of %s was %+v, is %+v", id, b, after.FinalBills()[id])
+		}
+	}
+	if len(after.Bills) <= len(before.Bills) {
+		t.Errorf("%d bills before, %d after another round", len(before.Bills), len(after.Bills))
+	}
+	if got := x.taximeter("checkpoint", "restore", whole, "--pass-over-damaged-tip", "--reason", "r", "--yes"); !strings.Contains(got, "is not damaged") {
+		t.Error(got)
+	}
+	if got := x.taximeter("checkpoint", "verify"); !strings.Contains(got, "is whole") {
+		t.Error(got)
+	}
+}

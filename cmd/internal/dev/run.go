@@ -32,6 +32,11 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 	if len(o.Events) > 0 {
 		keep = embedded.KeepForever
 	}
+	if o.Out != "" {
+		if err := makeOut(o.Out); err != nil {
+			return nil, err
+		}
+	}
 	began := time.Now()
 	w, err := world.Start(ctx, world.Options{Dir: o.Data, KafkaPort: o.KafkaPort, RegistryPort: o.RegistryPort, Partitions: o.Partitions, Keep: keep, Log: o.Log})
 	if err != nil {

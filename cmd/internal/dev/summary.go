@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -113,11 +114,20 @@ func (s *Summary) Print(w io.Writer) {
 	}
 }
 
-// writeOut writes what was published in the files of simulate.
-func writeOut(dir string, s *Summary, r *published.Results, letters []simulation.Letter) (err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+// makeOut makes the folder of results, before there are any: it may be that it cannot be.
+func makeOut(dir string) error {
+	err := os.MkdirAll(dir, 0o777)
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	}
+	if err != nil {
 		return fmt.Errorf("cannot make the folder %s: %w; choose another with --out", dir, err)
 	}
+	return nil
+}
+
+// writeOut writes what was published in the files of simulate.
+func writeOut(dir string, s *Summary, r *published.Results, letters []simulation.Letter) (err error) {
 	var files []*outfile.File
 	defer func() {
 		for _, f := range files {

@@ -22,11 +22,16 @@ type Summary struct {
 	Bytes     int64              `json:"bytes"`
 	NewBytes  int64              `json:"bytesNovos"` // uploaded for this one
 	Reason    string             `json:"motivo,omitempty"`
+	Damaged   bool               `json:"danificado,omitempty"` // it cannot be read, and nothing else of it is known
 }
 
-// List reads the retained manifests, newest first, at most so many (0 = all).
+// List reads the retained manifests, newest first, at most so many (0 = all). One that is
+// damaged is told as such: what else there is must be seen just then.
 func List(ctx context.Context, chain *checkpoint.Chain, most int) ([]Summary, error) {
-	tip, err := chain.Tip(ctx)
+	newest, err := chain.Newest(ctx)
+	if err == nil && newest == 0 {
+		err = checkpoint.ErrNoChain
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -35,14 +40,20 @@ func List(ctx context.Context, chain *checkpoint.Chain, most int) ([]Summary, er
 		return nil, err
 	}
 	var all []Summary
-	for n := tip.Number; n >= tip.Oldest && (most == 0 || len(all) < most); n-- {
+	oldest := checkpoint.Number(1) // until one can be read that tells
+	for n := newest; n >= oldest && (most == 0 || len(all) < most); n-- {
 		m, err := chain.Read(ctx, n)
 		if errors.Is(err, checkpoint.ErrRetired) {
 			break // the chain went on while we read
 		}
+		if _, damaged := errors.AsType[*checkpoint.CorruptError](err); damaged {
+			all = append(all, Summary{Number: n, Damaged: true})
+			continue
+		}
 		if err != nil {
 			return all, err
 		}
+		oldest = max(oldest, m.Oldest)
 		all = append(all, Summarize(m, audits))
 	}
 	return all, nil
@@ -92,7 +103,10 @@ func reason(m checkpoint.Manifest, audits []checkpoint.Audit) string {
 // Read is manifest n, or the tip for n = 0, with an error that tells what there is.
 func Read(ctx context.Context, chain *checkpoint.Chain, n checkpoint.Number) (checkpoint.Manifest, error) {
 	tip, err := chain.Tip(ctx)
-	if err != nil || n == 0 || n == tip.Number {
+	if _, damaged := errors.AsType[*checkpoint.CorruptError](err); damaged && n > 0 {
+		return chain.Read(ctx, n)
+	}
+	if err != nil || n == 0 {
 		return tip, err
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -59,6 +60,9 @@ type World struct {
 	encoder *feed.Encoder
 	change  func(*edge.Line, *kgo.Record)
 	sent    int64
+
+	closing sync.Once
+	closed  error // of closing
 }
 
 // Start brings both up.
@@ -138,8 +142,13 @@ func (w *World) RegistryURL() string { return w.url }
 // Registry is a client of it.
 func (w *World) Registry() *registry.Client { return w.schemas }
 
-// Close stops everything; what was written stays in Dir.
+// Close stops everything; what was written stays in Dir. Closed again, it says the same.
 func (w *World) Close() error {
+	w.closing.Do(func() { w.closed = w.close() })
+	return w.closed
+}
+
+func (w *World) close() error {
 	var errs []error
 	if w.client != nil {
 		w.client.Close()
