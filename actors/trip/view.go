@@ -125,46 +125,6 @@ func (s *State) whyNotBilled(env *Env) string {
 	return "nothing is owed"
 }
 
-// Reconcile compares the newest bill with what was paid: ok, divergente, nao_paga,
-// paga_sem_fatura, sem_resumo, sem_termino (silent for hours without an end, nothing billed
-// or paid), or pendente while bill or payment may still come.
-func (s *State) Reconcile(watermark schemas.Millis) string {
-	var captured schemas.Cents
-	paid := false
-	for i := range s.payments {
-		p := &s.payments[i]
-		switch {
-		case p.void:
-		case p.kind == schemas.PayCapture, p.kind == schemas.PayAuthorization && p.means == cash:
-			captured += p.amount
-			paid = true
-		case p.kind == schemas.PayRefund:
-			captured -= p.amount
-		}
-	}
-	last := s.billing.last
-	switch {
-	case s.noSummary:
-		return "sem_resumo"
-	case (last == nil || last.Motive == schemas.MotiveVoided) && captured != 0:
-		return "paga_sem_fatura" // a void bill is none, whether or not one was ever published
-	case last == nil && s.noEndTold && !s.story.ended():
-		return "sem_termino"
-	case last == nil:
-		return "pendente"
-	case captured == last.Amount:
-		return "ok"
-	case paid:
-		return "divergente"
-	case watermark >= last.End.Add(schemas.Day):
-		return "nao_paga"
-	}
-	return "pendente"
-}
-
-// cash is the means of payment that is captured when it is authorised.
-const cash = "DINHEIRO"
-
 // events lists everything the trip holds by (at, eventId).
 func (s *State) events() []EventView {
 	var all []EventView

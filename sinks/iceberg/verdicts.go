@@ -1,8 +1,6 @@
 package iceberg
 
 import (
-	"strings"
-
 	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
@@ -46,12 +44,12 @@ func verdictTable() *tableOf[verdictRow] {
 		long(columnNext, "First offset after the row; all rows of a topic and partition join without gap.", func(r *verdictRow) schemas.Offset { return r.next }),
 	}
 	for v := range schemas.NumVerdicts {
-		columns = append(columns, optLong(strings.ReplaceAll(v.String(), ":", "_"), "Records with the verdict "+v.String()+".",
+		columns = append(columns, optLong(verdictColumn(v), "Records with the verdict "+v.String()+".",
 			func(r *verdictRow) *int64 { return &r.counts[v] }))
 	}
 	columns = append(columns,
 		optLong("controle", "Offsets without a record: transaction markers, aborted records, what an operator skipped.", func(r *verdictRow) *int64 { n := r.control(); return &n }),
-		optLong("perdidos", "Accepted records that are in no table because Kafka no longer held them; they are in the counts.", func(r *verdictRow) *int64 { return &r.lost }))
+		optLong(columnLost, "Accepted records that are in no table because Kafka no longer held them; they are in the counts.", func(r *verdictRow) *int64 { return &r.lost }))
 	return newTable(shape{name: TableVerdicts, doc: "What became of every offset of the input topics.",
 		day: columnHour, sort: []string{columnTopic, columnPartition, columnFirst}}, columns)
 }

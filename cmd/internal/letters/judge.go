@@ -2,13 +2,10 @@ package letters
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
-	"taximeter/schemas/codec"
-	"taximeter/schemas/registry"
 )
 
 // clockAhead is how far a record's instant may be past its append time.
@@ -16,12 +13,7 @@ const clockAhead = 2 * schemas.Minute
 
 // judge says of a letter what can be known before the meter sees it again, by the checks
 // that the meter makes of a record alone.
-type judge struct {
-	registry *registry.Client
-	decoder  *codec.Decoder
-}
-
-func newJudge(r *registry.Client) *judge { return &judge{r, codec.NewDecoder()} }
+type judge struct{ events *values.Events }
 
 // never are the reasons that no mend outside the record takes away.
 var never = map[schemas.Verdict]string{
@@ -31,7 +23,7 @@ var never = map[schemas.Verdict]string{
 }
 
 // why says why a letter would only come back; "" = it may pass. An error is the registry's.
-func (j *judge) why(ctx context.Context, l *Letter, now schemas.Millis) (string, error) {
+func (j judge) why(ctx context.Context, l *Letter, now schemas.Millis) (string, error) {
 	switch {
 	case l.Topic == nil:
 		return "was no record, but a timer that failed", nil
@@ -45,7 +37,7 @@ func (j *judge) why(ctx context.Context, l *Letter, now schemas.Millis) (string,
 		return fmt.Sprintf("came from %s, which is no input topic", *l.Topic), nil
 	}
 	var event schemas.Event
-	v, detail, err := j.decode(ctx, topic, l.record.Value, &event)
+	v, detail, err := j.events.Decode(ctx, topic, l.record.Value, &event)
 	if err != nil {
 		return "", err
 	}
@@ -63,25 +55,4 @@ func (j *judge) why(ctx context.Context, l *Letter, now schemas.Millis) (string,
 		return fmt.Sprintf("still %s until %s", schemas.DLQClockAhead, event.At), nil
 	}
 	return "", nil
-}
-
-// decode is the verdict on a value's bytes, with the fault in words.
-func (j *judge) decode(ctx context.Context, topic schemas.Topic, value []byte, event *schemas.Event) (schemas.Verdict, string, error) {
-	err := j.decoder.Decode(topic, value, event)
-	if unknown, ok := errors.AsType[*codec.UnknownSchemaError](err); ok {
-		schema, asked := j.registry.SchemaByID(ctx, unknown.ID)
-		switch {
-		case registry.Unavailable(asked):
-			return 0, "", values.Asked(asked)
-		case asked != nil:
-			return schemas.DLQUnknownSchema, asked.Error(), nil
-		}
-		if err = j.decoder.Learn(topic, unknown.ID, schema); err == nil {
-			err = j.decoder.Decode(topic, value, event)
-		}
-	}
-	if err != nil {
-		return schemas.DLQUnreadable, err.Error(), nil
-	}
-	return schemas.Counted, "", nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"taximeter/cmd/internal/scan"
 	"taximeter/cmd/internal/ui"
+	"taximeter/cmd/internal/values"
 	"taximeter/schemas"
 )
 
@@ -21,7 +22,7 @@ import (
 // it, and what it had sent is all or nothing of a batch.
 type Requeue struct {
 	desk   *Desk
-	judge  *judge
+	judge  judge
 	client *kgo.Client
 	sent   map[string]Sent // by source
 }
@@ -38,7 +39,7 @@ const transactionalID = "taximeter-requeue"
 
 // PreviewRequeue is a session that can plan and never sends; it disturbs no other.
 func (d *Desk) PreviewRequeue(ctx context.Context) (*Requeue, error) {
-	q := &Requeue{desk: d, judge: newJudge(d.registry), sent: make(map[string]Sent)}
+	q := &Requeue{desk: d, judge: judge{values.NewEvents(d.registry)}, sent: make(map[string]Sent)}
 	return q, q.readLog(ctx)
 }
 
@@ -49,7 +50,7 @@ func (d *Desk) OpenRequeue(ctx context.Context) (*Requeue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Requeue{desk: d, judge: newJudge(d.registry), client: client, sent: make(map[string]Sent)}
+	q := &Requeue{desk: d, judge: judge{values.NewEvents(d.registry)}, client: client, sent: make(map[string]Sent)}
 	if err := q.open(ctx); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("log of what was sent again: %w", err)

@@ -70,7 +70,7 @@ func Restore(ctx context.Context, st checkpoint.Store, chain *checkpoint.Chain, 
 func unreadable(ctx context.Context, st checkpoint.Store, tip checkpoint.Manifest) (keys []string, faults []error) {
 	for _, e := range tip.Entries {
 		for _, ref := range e.Pending {
-			if _, err := readOutbox(ctx, st, ref); err != nil {
+			if _, err := ReadOutbox(ctx, st, ref); err != nil {
 				keys, faults = append(keys, ref.File.Key), append(faults, err)
 			}
 		}

@@ -76,7 +76,7 @@ func Show(ctx context.Context, st checkpoint.Store, chain *checkpoint.Chain, m c
 
 func pendingOf(ctx context.Context, st checkpoint.Store, ref checkpoint.OutboxRef) Pending {
 	p := Pending{Made: ref.Made, Bytes: ref.File.Size}
-	o, err := readOutbox(ctx, st, ref)
+	o, err := ReadOutbox(ctx, st, ref)
 	if err != nil {
 		p.Fault = err.Error()
 	}
@@ -84,7 +84,8 @@ func pendingOf(ctx context.Context, st checkpoint.Store, ref checkpoint.OutboxRe
 	return p
 }
 
-func readOutbox(ctx context.Context, st checkpoint.Store, ref checkpoint.OutboxRef) (schemas.Outbox, error) {
+// ReadOutbox reads an outbox that waits for publication; one that was only staged is empty.
+func ReadOutbox(ctx context.Context, st checkpoint.Store, ref checkpoint.OutboxRef) (schemas.Outbox, error) {
 	if ref.File == (checkpoint.File{}) {
 		return schemas.Outbox{}, nil // only staged
 	}

@@ -93,7 +93,7 @@ func (v *verifier) fault(p schemas.Partition, key, format string, args ...any) {
 // entry returns an error only where verifying itself cannot go on.
 func (v *verifier) entry(ctx context.Context, p schemas.Partition, e checkpoint.Entry) (err error) {
 	for _, o := range e.Pending {
-		box, err := readOutbox(ctx, v.store, o)
+		box, err := ReadOutbox(ctx, v.store, o)
 		if err != nil && ctx.Err() == nil {
 			v.fault(p, o.File.Key, "%v", err)
 		}
@@ -192,15 +192,16 @@ func (v *verifier) state(p schemas.Partition, e checkpoint.Entry, st *pebblestor
 			return nil
 		}
 		v.report.Trips++
-		_, err := partition.ReadTrip(reader{st}, id)
+		_, err := partition.ReadTrip(TripReader{st}, id)
 		return err
 	})
 }
 
-// reader is a state as partition.ReadTrip wants it.
-type reader struct{ *pebblestore.Store }
+// TripReader is a state as partition.ReadTrip wants it.
+type TripReader struct{ *pebblestore.Store }
 
-func (reader) Due(partition.DueTrip, schemas.Millis, int) ([]partition.DueTrip, error) {
+// Due is for who runs the trips.
+func (TripReader) Due(partition.DueTrip, schemas.Millis, int) ([]partition.DueTrip, error) {
 	return nil, nil
 }
 

@@ -76,6 +76,20 @@ func Read(ctx context.Context, brokers []string, r Range, each func(*kgo.Record)
 	return extents, nil
 }
 
+// Bounds are what a topic holds now.
+func Bounds(ctx context.Context, brokers []string, topic string) (map[int32]Extent, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	extents, err := measure(ctx, kadm.NewClient(client), Range{Topic: topic})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", topic, err)
+	}
+	return extents, nil
+}
+
 // measure asks for the bounds of a range.
 func measure(ctx context.Context, admin *kadm.Client, r Range) (map[int32]Extent, error) {
 	topics, err := admin.ListTopics(ctx, r.Topic)
