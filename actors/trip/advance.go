@@ -113,7 +113,13 @@ func (s *State) summarise(env *Env) {
 	s.billing.noTariff = false // no tariff helps any more
 	s.track, s.written = track{}, mark{}
 	s.links = nil
-	s.rides = nil
+	s.rides, s.details = nil, nil
+	all := s.names
+	s.names = texts{}
+	for i := range s.payments {
+		p := &s.payments[i]
+		p.id, p.rectifies = s.nameOf(all.id(p.id)), s.nameOf(all.id(p.rectifies))
+	}
 	s.chains[schemas.Telemetry] = chains{}
 	s.chains[schemas.Rides] = chains{}
 	s.alerts = rule.Memory{}

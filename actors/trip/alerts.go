@@ -43,17 +43,19 @@ func (s *State) event(env *Env, e *schemas.Event) {
 }
 
 // paid lets the rules compare an authorisation with the others.
-func (s *State) paid(env *Env, p *payment) {
-	if env.Rules.Len() == 0 || p.kind != schemas.PayAuthorization || s.paymentOf(p.id).void {
+func (s *State) paid(env *Env, e *schemas.Event) {
+	if env.Rules.Len() == 0 || e.Kind != schemas.PayAuthorization || s.paymentOf(e.EventID).void {
 		return
 	}
 	var others []rule.Payment
 	for i := range s.payments {
-		if o := &s.payments[i]; o.kind == schemas.PayAuthorization && !o.void && o.id != p.id {
-			others = append(others, rule.Payment{ID: o.id, At: o.at, Amount: o.amount})
+		if o := &s.payments[i]; o.kind == schemas.PayAuthorization && !o.void {
+			if id := s.names.id(o.id); id != e.EventID {
+				others = append(others, rule.Payment{ID: id, At: o.at, Amount: o.amount})
+			}
 		}
 	}
-	s.alerts.OnPayment(env.Rules, s.facts(env), rule.Payment{ID: p.id, At: p.at, Amount: p.amount}, others, env.Out)
+	s.alerts.OnPayment(env.Rules, s.facts(env), rule.Payment{ID: e.EventID, At: e.At, Amount: e.Payment.Amount}, others, env.Out)
 }
 
 // silence lets the rules look at the watermark.
@@ -64,6 +66,13 @@ func (s *State) silence(env *Env) {
 	f := s.facts(env)
 	if last := s.track.stateBefore(len(s.track.points)).last; last >= 0 {
 		f.LastID = s.track.ids.id(s.track.points[last].id)
+	}
+	switch t := &s.story; {
+	case f.Start == 0:
+	case t.inferred:
+		f.StartID = s.track.ids.id(t.startRef)
+	default:
+		f.StartID = s.names.id(t.startRef)
 	}
 	s.alerts.OnWatermark(env.Rules, f, env.Watermark, env.Out)
 }
@@ -77,15 +86,15 @@ func (s *State) alertsDue(env *Env) schemas.Millis {
 	return s.alerts.NextDue(env.Rules, s.facts(env))
 }
 
-// facts fills env's scratch with what rules may look at; valid until the next call. LastID
-// is left to silence, which alone needs it: it costs an allocation.
+// facts fills env's scratch with what rules may look at; valid until the next call. StartID
+// and LastID are left to silence, which alone needs them: they cost an allocation.
 func (s *State) facts(env *Env) *rule.Facts {
 	t := &s.story
 	f := &env.facts
 	*f = rule.Facts{TripID: s.id, Region: t.place.Region, Category: t.place.Category, Route: t.route,
 		DistanceMM: s.ridden.mm, Points: int64(s.ridden.points), Rejected: int64(s.ridden.rejected), Multiplier: t.multiplier}
 	if t.phase == running || t.phase == ended {
-		f.Start, f.StartID = t.start, t.startID
+		f.Start = t.start
 		f.DurationS = int64((max(s.lastMove, t.start) - t.start) / schemas.Second)
 	}
 	if t.ended() {

@@ -24,7 +24,7 @@ func (p phase) String() string {
 type story struct {
 	phase      phase
 	start, end schemas.Millis // start valid from running on; end valid from ended on
-	startID    schemas.EventID
+	startRef   idRef          // the event it was taken from: of the track when inferred, else of names
 	inferred   bool           // the start is the first accepted point
 	matchAt    schemas.Millis // earliest MATCH; NoTime = none
 	place      tariff.Place
@@ -45,17 +45,18 @@ func (s *State) tell() story {
 	t := story{multiplier: schemas.OneMils, matchAt: schemas.NoTime}
 	for _, k := range []schemas.Kind{schemas.RideRequest, schemas.RideStart, schemas.RideMatch} {
 		if r := first[k]; r != nil { // later kinds in this list win
+			d := &s.details[r.detail]
 			if r.has.Has(schemas.HasRegion) {
-				t.place.Region, t.place.HasRegion = r.Region, true
+				t.place.Region, t.place.HasRegion = d.Region, true
 			}
 			if r.has.Has(schemas.HasCategory) {
-				t.place.Category, t.place.HasCategory = r.Category, true
+				t.place.Category, t.place.HasCategory = d.Category, true
 			}
 			if r.has.Has(schemas.HasRoute) {
-				t.route = r.Route
+				t.route = d.Route
 			}
 			if r.has.Has(schemas.HasMultiplier) && k != schemas.RideRequest {
-				t.multiplier = r.Multiplier
+				t.multiplier = d.Multiplier
 			}
 		}
 	}
@@ -67,9 +68,9 @@ func (s *State) tell() story {
 		return t
 	}
 	if r := first[schemas.RideStart]; r != nil {
-		t.phase, t.start, t.startID = running, r.at, r.id
+		t.phase, t.start, t.startRef = running, r.at, r.id
 	} else if p := s.track.firstAccepted(); p != nil {
-		t.phase, t.start, t.startID, t.inferred = running, p.at, s.track.ids.id(p.id), true
+		t.phase, t.start, t.startRef, t.inferred = running, p.at, p.id, true
 	} else {
 		return t
 	}
@@ -186,7 +187,7 @@ func (s *State) owed(env *Env) *schemas.Bill {
 		}
 		b.Motive = schemas.MotiveCancelled
 	} else {
-		b.DistanceMM, b.Points, b.Rejected = s.ridden.mm, s.ridden.points, s.ridden.rejected
+		b.DistanceMM, b.Points, b.Rejected = s.ridden.mm, int(s.ridden.points), int(s.ridden.rejected)
 		b.DurationS = int64((t.end - t.start) / schemas.Second)
 		if t.inferred {
 			b.Motive = schemas.MotiveNoStartSeen

@@ -14,6 +14,20 @@ func (e *encoder) uint(v uint64)   { e.b = binary.AppendUvarint(e.b, v) }
 func (e *encoder) int(v int64)     { e.b = binary.AppendVarint(e.b, v) }
 func (e *encoder) float(v float64) { e.b = binary.LittleEndian.AppendUint64(e.b, math.Float64bits(v)) }
 func (e *encoder) text(v string)   { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
+
+// name appends an id as text does.
+func (e *encoder) name(t *texts, ref idRef) {
+	switch {
+	case ref == 0:
+		e.uint(0)
+	case t.arena[ref-1] == packedUUID:
+		e.uint(36)
+		e.b = appendText(e.b, t.entry(ref))
+	default:
+		e.b = append(e.b, t.entry(ref)...) // length and text it is
+	}
+}
+
 func (e *encoder) bits(v ...bool) {
 	var b byte
 	for i, set := range v {

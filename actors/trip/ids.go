@@ -8,19 +8,26 @@ import (
 	"taximeter/schemas"
 )
 
-// ids is the set of a trip's telemetry event ids: exact, without a pointer or an
-// allocation per id. An id is named by its place in the arena for as long as the trip
-// lives.
+// texts holds event ids in one piece of memory without pointers. An id is named by its
+// place there for as long as the trip lives.
+type texts struct {
+	arena []byte // entries: 0 and 16 bytes for a canonical UUID, else uvarint length and text
+}
+
+// ids is the set of a trip's telemetry event ids: exact, without an allocation per id.
 type ids struct {
-	arena []byte  // entries: 0 and 16 bytes for a canonical UUID, else uvarint length and text
+	texts
 	table []idRef // open addressing, 0 = free; a power of two long
 	count int
 }
 
-// idRef is an entry's place in the arena, plus one.
+// idRef is an entry's place in its arena, plus one; 0 = no id.
 type idRef uint32
 
-const packedUUID = 0 // first byte of an entry; no id is empty, so no length is 0
+const (
+	packedUUID = 0  // first byte of an entry; no id is empty, so no length is 0
+	packedLen  = 17 // of such an entry
+)
 
 // find looks id up.
 func (s *ids) find(id schemas.EventID) (idRef, bool) {
@@ -42,8 +49,7 @@ func (s *ids) find(id schemas.EventID) (idRef, bool) {
 
 // add takes an id that find did not find.
 func (s *ids) add(id schemas.EventID) idRef {
-	ref := idRef(len(s.arena) + 1)
-	s.arena = appendEntry(s.arena, id)
+	ref := s.texts.add(id)
 	s.count++
 	if s.count*4 > len(s.table)*3 {
 		s.grow()
@@ -69,30 +75,56 @@ func (s *ids) place(ref idRef) {
 	s.table[i] = ref
 }
 
-func (s *ids) entry(ref idRef) []byte {
-	b := s.arena[ref-1:]
+// add appends an id, which is not empty.
+func (t *texts) add(id schemas.EventID) idRef {
+	ref := idRef(len(t.arena) + 1)
+	t.arena = appendEntry(roomFor(t.arena, packedLen, 4*packedLen), id)
+	return ref
+}
+
+func (t *texts) entry(ref idRef) []byte {
+	b := t.arena[ref-1:]
 	return b[:entryLen(b)]
 }
 
-// id is the text of an entry.
-func (s *ids) id(ref idRef) schemas.EventID {
+// is reports whether an entry is the one given; ref may be 0.
+func (t *texts) is(ref idRef, entry []byte) bool {
+	return ref != 0 && bytes.HasPrefix(t.arena[ref-1:], entry)
+}
+
+// id is the text of an entry; of no id "".
+func (t *texts) id(ref idRef) schemas.EventID {
+	if ref == 0 {
+		return ""
+	}
 	var buf [64]byte
-	return schemas.EventID(appendText(buf[:0], s.entry(ref)))
+	return schemas.EventID(appendText(buf[:0], t.entry(ref)))
 }
 
 // less orders two entries as their texts are ordered.
-func (s *ids) less(a, b idRef) bool {
-	ea, eb := s.entry(a), s.entry(b)
+func (t *texts) less(a, b idRef) bool {
+	ea, eb := t.entry(a), t.entry(b)
 	if ea[0] == packedUUID && eb[0] == packedUUID {
 		return bytes.Compare(ea, eb) < 0 // lower-case hex sorts as its bytes do
 	}
-	return s.id(a) < s.id(b)
+	return t.id(a) < t.id(b)
+}
+
+// roomFor makes room for n more elements. A trip's slices grow by a quarter, or by the
+// least that is worth a copy: doubling, as append does, would leave a third unused.
+func roomFor[T any](s []T, n, least int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	grown := make([]T, len(s), len(s)+max(n, least, len(s)/4))
+	copy(grown, s)
+	return grown
 }
 
 // entryLen is the length of the entry that b starts with, or 0 when it is cut short.
 func entryLen(b []byte) int {
 	if b[0] == packedUUID {
-		return 17
+		return packedLen
 	}
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)) {

@@ -49,7 +49,7 @@ func (s *State) reveal(env *Env) {
 	for _, start := range slices.Sorted(maps.Keys(p.Windows)) {
 		public := p.Windows[start]
 		w := s.track.windowAt(start)
-		w.version = public.Version
+		w.version = int32(public.Version)
 		if !sameWindow(s.window(w, public.Verdict), public) {
 			s.publishWindow(env, w, schemas.Rectified)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"taximeter/actors/rule"
@@ -51,11 +52,11 @@ func (s *State) AppendHead(dst []byte) []byte {
 	s.track.appendTo(&e)
 	e.uint(uint64(len(s.rides)))
 	for i := range s.rides {
-		s.rides[i].appendTo(&e)
+		s.appendRide(&e, &s.rides[i])
 	}
 	e.uint(uint64(len(s.payments)))
 	for i := range s.payments {
-		s.payments[i].appendTo(&e)
+		s.appendPayment(&e, &s.payments[i])
 	}
 	s.billing.appendTo(&e)
 	return s.alerts.AppendTo(e.b)
@@ -108,10 +109,10 @@ func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 	s.duplicates = int(d.uint())
 	s.track.restore(&d)
 	for n := d.count(5); n > 0; n-- {
-		s.rides = append(s.rides, restoreRide(&d))
+		s.restoreRide(&d)
 	}
 	for n := d.count(5); n > 0; n-- {
-		s.payments = append(s.payments, restorePayment(&d))
+		s.restorePayment(&d)
 	}
 	s.billing.restore(&d, s.id, billed)
 	if d.bad {
@@ -156,12 +157,12 @@ func (s *State) restoreChains() {
 		enter(schemas.Telemetry, m, s.findPosition)
 	}
 	for i := range s.rides {
-		if m, ok := s.findRide(s.rides[i].id); ok {
+		if m, ok := s.findRide(s.names.id(s.rides[i].id)); ok {
 			enter(schemas.Rides, m, s.findRide)
 		}
 	}
 	for i := range s.payments {
-		if m, ok := s.findPayment(s.payments[i].id); ok {
+		if m, ok := s.findPayment(s.names.id(s.payments[i].id)); ok {
 			enter(schemas.Payments, m, s.findPayment)
 		}
 	}
@@ -220,46 +221,50 @@ func (t *track) restore(d *decoder) {
 			d.bad = true
 			return
 		}
-		t.windows = append(t.windows, tripWindow{start: at, version: int(d.uint())})
+		t.windows = append(t.windows, tripWindow{start: at, version: int32(d.below(math.MaxInt32))})
 	}
 	for i := range t.windows {
 		t.windows[i].content, _ = t.contentAt(t.windows[i].start)
 	}
 }
 
-func (r *ride) appendTo(e *encoder) {
-	e.text(string(r.id))
-	e.text(string(r.rectifies))
+func (s *State) appendRide(e *encoder, r *ride) {
+	e.name(&s.names, r.id)
+	e.name(&s.names, r.rectifies)
 	e.int(int64(r.at))
 	e.uint(uint64(r.kind))
 	e.uint(uint64(r.verdict))
 	e.bits(r.void)
 	e.uint(uint64(r.has))
-	e.text(r.Region)
-	e.text(r.Category)
-	e.int(int64(r.Multiplier))
-	e.uint(uint64(len(r.Route)))
-	for _, p := range r.Route {
+	d := &s.details[r.detail]
+	e.text(d.Region)
+	e.text(d.Category)
+	e.int(int64(d.Multiplier))
+	e.uint(uint64(len(d.Route)))
+	for _, p := range d.Route {
 		e.float(p.Lat)
 		e.float(p.Lon)
 	}
 }
 
-func restoreRide(d *decoder) ride {
-	r := ride{id: schemas.EventID(d.text()), rectifies: schemas.EventID(d.text()), at: schemas.Millis(d.int()),
+func (s *State) restoreRide(d *decoder) {
+	r := ride{id: s.nameOf(schemas.EventID(d.text())), rectifies: s.nameOf(schemas.EventID(d.text())), at: schemas.Millis(d.int()),
 		kind: d.kind(), verdict: d.verdict()}
 	d.bits(&r.void)
 	r.has = schemas.Fields(d.uint())
-	r.Region, r.Category, r.Multiplier = d.text(), d.text(), schemas.Mils(d.int())
+	detail := schemas.RideDetail{Region: d.text(), Category: d.text(), Multiplier: schemas.Mils(d.int())}
 	for n := d.count(16); n > 0; n-- {
-		r.Route = append(r.Route, schemas.LatLon{Lat: d.float(), Lon: d.float()})
+		detail.Route = append(detail.Route, schemas.LatLon{Lat: d.float(), Lon: d.float()})
 	}
-	return r
+	var none words
+	r.detail = s.detailOf(&none, &detail)
+	d.bad = d.bad || r.id == 0
+	s.rides = append(s.rides, r)
 }
 
-func (p *payment) appendTo(e *encoder) {
-	e.text(string(p.id))
-	e.text(string(p.rectifies))
+func (s *State) appendPayment(e *encoder, p *payment) {
+	e.name(&s.names, p.id)
+	e.name(&s.names, p.rectifies)
 	e.int(int64(p.at))
 	e.uint(uint64(p.kind))
 	e.uint(uint64(p.verdict))
@@ -268,12 +273,13 @@ func (p *payment) appendTo(e *encoder) {
 	e.text(p.means)
 }
 
-func restorePayment(d *decoder) payment {
-	p := payment{id: schemas.EventID(d.text()), rectifies: schemas.EventID(d.text()), at: schemas.Millis(d.int()),
+func (s *State) restorePayment(d *decoder) {
+	p := payment{id: s.nameOf(schemas.EventID(d.text())), rectifies: s.nameOf(schemas.EventID(d.text())), at: schemas.Millis(d.int()),
 		kind: d.kind(), verdict: d.verdict()}
 	d.bits(&p.void)
 	p.amount, p.means = schemas.Cents(d.int()), d.text()
-	return p
+	d.bad = d.bad || p.id == 0
+	s.payments = append(s.payments, p)
 }
 
 func (b *billing) appendTo(e *encoder) {

@@ -60,6 +60,7 @@ type Env struct {
 	Reached bool
 
 	facts rule.Facts // scratch of the step under way
+	words words
 }
 
 // Effects are what steps decided, in emission order per kind. The caller drains them.
@@ -81,7 +82,9 @@ type State struct {
 	id       schemas.TripID
 	track    track
 	links    map[schemas.EventID]schemas.EventID // retifica of telemetry events; the other topics hold their own
+	names    texts                               // ids of rides and payments
 	rides    []ride                              // sorted by (at, id)
+	details  []schemas.RideDetail                // of rides, each once: most events of a trip say the same
 	payments []payment                           // sorted by (at, id)
 	chains   [schemas.NumInputs]chains
 	story    story // what the ride events and the first point say; kept current
@@ -108,26 +111,26 @@ const (
 	expired          // the partition may forget the trip
 )
 
-// ride is one accepted event of corridas.eventos.
+// ride is one accepted event of corridas.eventos. It holds no pointer.
 type ride struct {
-	id, rectifies schemas.EventID
 	at            schemas.Millis
+	id, rectifies idRef // in the trip's names
+	detail        int32 // in the trip's details
+	has           schemas.Fields
 	kind          schemas.Kind
 	void          bool // rectified by another
 	verdict       schemas.Verdict
-	has           schemas.Fields
-	schemas.RideDetail
 }
 
 // payment is one accepted event of pagamentos.eventos.
 type payment struct {
-	id, rectifies schemas.EventID
 	at            schemas.Millis
+	amount        schemas.Cents
+	means         string
+	id, rectifies idRef // in the trip's names
 	kind          schemas.Kind
 	void          bool
 	verdict       schemas.Verdict
-	amount        schemas.Cents
-	means         string
 }
 
 // New is a trip that nothing is known of yet.
@@ -192,12 +195,13 @@ func (s *State) seen(e *schemas.Event) (same, seen bool) {
 		}
 	case schemas.Rides:
 		if r := s.rideOf(e.EventID); r != nil {
-			return r.at == e.At && r.kind == e.Kind && sameLink(r.rectifies, e) &&
-				r.has == e.Has && r.Region == e.Ride.Region && r.Category == e.Ride.Category && r.Multiplier == e.Ride.Multiplier, true
+			d := &s.details[r.detail]
+			return r.at == e.At && r.kind == e.Kind && sameLink(s.names.id(r.rectifies), e) &&
+				r.has == e.Has && d.Region == e.Ride.Region && d.Category == e.Ride.Category && d.Multiplier == e.Ride.Multiplier, true
 		}
 	case schemas.Payments:
 		if p := s.paymentOf(e.EventID); p != nil {
-			return p.at == e.At && p.kind == e.Kind && sameLink(p.rectifies, e) &&
+			return p.at == e.At && p.kind == e.Kind && sameLink(s.names.id(p.rectifies), e) &&
 				p.amount == e.Payment.Amount && p.means == e.Payment.Means, true
 		}
 	}
@@ -310,13 +314,13 @@ func (s *State) publishWindow(env *Env, w *tripWindow, v schemas.Verdict) {
 }
 
 func (s *State) window(w *tripWindow, v schemas.Verdict) schemas.Window {
-	out := schemas.Window{TripID: s.id, Start: w.start, Version: w.version, Verdict: v,
-		Points: w.points, Rejected: w.rejected, DistanceMM: w.mm, TimeMS: w.timeMS}
+	out := schemas.Window{TripID: s.id, Start: w.start, Version: int(w.version), Verdict: v,
+		Points: int(w.points), Rejected: int(w.rejected), DistanceMM: w.mm, TimeMS: w.timeMS}
 	// One object holds what the pointers point to: a window has all of them or few.
 	held := &struct {
 		maxKmh, meanKmh float64
 		first, last     schemas.Millis
-	}{w.maxKmh, 0, w.first, w.last}
+	}{w.maxKmh, 0, w.start.Add(schemas.Millis(w.first)), w.start.Add(schemas.Millis(w.last))}
 	if w.timeMS > 0 {
 		held.meanKmh = float64(w.mm) / float64(w.timeMS) * 3.6
 		out.MaxKmh, out.MeanKmh = &held.maxKmh, &held.meanKmh
@@ -328,16 +332,14 @@ func (s *State) window(w *tripWindow, v schemas.Verdict) schemas.Window {
 }
 
 func (s *State) applyRide(env *Env, e *schemas.Event, v schemas.Verdict) {
-	r := ride{id: clone(e.EventID), rectifies: clone(e.Rectifies), at: e.At, kind: e.Kind, verdict: v, has: e.Has,
-		RideDetail: schemas.RideDetail{Region: strings.Clone(e.Ride.Region), Category: strings.Clone(e.Ride.Category),
-			Multiplier: e.Ride.Multiplier, Route: slices.Clone(e.Ride.Route)}}
-	at, _ := slices.BinarySearchFunc(s.rides, r, func(a, b ride) int { return order(a.at, a.id, b.at, b.id) })
-	s.rides = slices.Insert(s.rides, at, r)
+	r := ride{id: s.names.add(e.EventID), rectifies: s.nameOf(e.Rectifies), at: e.At, kind: e.Kind, verdict: v, has: e.Has,
+		detail: s.detailOf(&env.words, &e.Ride)}
+	s.insertRide(r)
 	switch e.Kind {
 	case schemas.KindUnknown:
-		env.Out.anomaly(schemas.AnomalyUnknownKind, s.id, r.id)
+		env.Out.anomaly(schemas.AnomalyUnknownKind, s.id, e.EventID)
 	default:
-		s.link(schemas.Rides, r.member(), s.findRide, func(id schemas.EventID, effective bool) {
+		s.link(e, s.findRide, func(id schemas.EventID, effective bool) {
 			s.rideOf(id).void = !effective
 		})
 	}
@@ -347,9 +349,34 @@ func (s *State) applyRide(env *Env, e *schemas.Event, v schemas.Verdict) {
 	s.reschedule(env)
 }
 
+func (s *State) insertRide(r ride) {
+	at, _ := slices.BinarySearchFunc(s.rides, r, func(a, b ride) int { return s.order(a.at, a.id, b.at, b.id) })
+	s.rides = slices.Insert(roomFor(s.rides, 1, 4), at, r)
+}
+
+// nameOf keeps an id that may be none.
+func (s *State) nameOf(id schemas.EventID) idRef {
+	if id == "" {
+		return 0
+	}
+	return s.names.add(id)
+}
+
+// detailOf keeps what a ride event says, once.
+func (s *State) detailOf(w *words, d *schemas.RideDetail) int32 {
+	for i := range s.details {
+		if k := &s.details[i]; k.Region == d.Region && k.Category == d.Category && k.Multiplier == d.Multiplier && slices.Equal(k.Route, d.Route) {
+			return int32(i)
+		}
+	}
+	s.details = append(roomFor(s.details, 1, 2), schemas.RideDetail{Region: w.keep(d.Region), Category: w.keep(d.Category),
+		Multiplier: d.Multiplier, Route: slices.Clone(d.Route)})
+	return int32(len(s.details) - 1)
+}
+
 // tellExtra notes an effective start or end that has no effect of its own as an anomaly.
 func (s *State) tellExtra(env *Env, r *ride) {
-	if s.rideOf(r.id).void {
+	if s.rides[slices.IndexFunc(s.rides, func(o ride) bool { return o.id == r.id })].void {
 		return
 	}
 	kind := schemas.AnomalyExtraStart
@@ -358,7 +385,7 @@ func (s *State) tellExtra(env *Env, r *ride) {
 	case schemas.RideEnd:
 		kind = schemas.AnomalyExtraEnd
 		if s.story.phase >= running && r.at < s.story.start {
-			env.Out.anomaly(schemas.AnomalyEndBeforeStart, s.id, r.id)
+			env.Out.anomaly(schemas.AnomalyEndBeforeStart, s.id, s.names.id(r.id))
 			return
 		}
 	default:
@@ -370,64 +397,72 @@ func (s *State) tellExtra(env *Env, r *ride) {
 			continue // no end of this trip
 		}
 		if o.kind == r.kind && !o.void && o.id != r.id {
-			env.Out.anomaly(kind, s.id, r.id)
+			env.Out.anomaly(kind, s.id, s.names.id(r.id))
 			return
 		}
 	}
 }
 
 func (s *State) applyPayment(env *Env, e *schemas.Event, v schemas.Verdict) {
-	p := payment{id: clone(e.EventID), rectifies: clone(e.Rectifies), at: e.At, kind: e.Kind, verdict: v,
-		amount: e.Payment.Amount, means: strings.Clone(e.Payment.Means)}
-	at, _ := slices.BinarySearchFunc(s.payments, p, func(a, b payment) int { return order(a.at, a.id, b.at, b.id) })
-	s.payments = slices.Insert(s.payments, at, p)
+	p := payment{id: s.names.add(e.EventID), rectifies: s.nameOf(e.Rectifies), at: e.At, kind: e.Kind, verdict: v,
+		amount: e.Payment.Amount, means: env.words.keep(e.Payment.Means)}
+	s.insertPayment(p)
 	switch e.Kind {
 	case schemas.KindUnknown:
-		env.Out.anomaly(schemas.AnomalyUnknownKind, s.id, p.id)
+		env.Out.anomaly(schemas.AnomalyUnknownKind, s.id, e.EventID)
 	default:
-		s.link(schemas.Payments, p.member(), s.findPayment, func(id schemas.EventID, effective bool) {
+		s.link(e, s.findPayment, func(id schemas.EventID, effective bool) {
 			s.paymentOf(id).void = !effective
 		})
 	}
-	s.paid(env, &p)
+	s.paid(env, e)
 	s.event(env, e)
 	s.reschedule(env)
 }
 
+func (s *State) insertPayment(p payment) {
+	at, _ := slices.BinarySearchFunc(s.payments, p, func(a, b payment) int { return s.order(a.at, a.id, b.at, b.id) })
+	s.payments = slices.Insert(roomFor(s.payments, 1, 1), at, p)
+}
+
 // link enters an event into the chains of its topic, if it concerns any.
-func (s *State) link(t schemas.Topic, m member, find func(schemas.EventID) (member, bool), report func(schemas.EventID, bool)) {
-	if s.chains[t].touches(m) {
-		s.chains[t].add(m, find, report)
+func (s *State) link(e *schemas.Event, find func(schemas.EventID) (member, bool), report func(schemas.EventID, bool)) {
+	m := member{id: e.EventID, rectifies: e.Rectifies, at: e.At, void: e.Kind == schemas.Void}
+	if s.chains[e.Topic].touches(m) {
+		m.id, m.rectifies = clone(m.id), clone(m.rectifies)
+		s.chains[e.Topic].add(m, find, report)
 	}
 }
 
-func (r *ride) member() member {
-	return member{id: r.id, rectifies: r.rectifies, at: r.at, void: r.kind == schemas.Void}
+func (s *State) rideMember(r *ride) member {
+	return member{id: s.names.id(r.id), rectifies: s.names.id(r.rectifies), at: r.at, void: r.kind == schemas.Void}
 }
 
-func (p *payment) member() member {
-	return member{id: p.id, rectifies: p.rectifies, at: p.at, void: p.kind == schemas.Void}
+func (s *State) paymentMember(p *payment) member {
+	return member{id: s.names.id(p.id), rectifies: s.names.id(p.rectifies), at: p.at, void: p.kind == schemas.Void}
 }
 
 // findRide finds an event that a link may reach: an unknown kind voids nothing and
 // cannot be voided, so for the chains it has not come.
 func (s *State) findRide(id schemas.EventID) (member, bool) {
 	if r := s.rideOf(id); r != nil && r.kind != schemas.KindUnknown {
-		return r.member(), true
+		return s.rideMember(r), true
 	}
 	return member{}, false
 }
 
 func (s *State) findPayment(id schemas.EventID) (member, bool) {
 	if p := s.paymentOf(id); p != nil && p.kind != schemas.KindUnknown {
-		return p.member(), true
+		return s.paymentMember(p), true
 	}
 	return member{}, false
 }
 
 func (s *State) rideOf(id schemas.EventID) *ride {
+	var buf [64]byte
+	entry := appendEntry(buf[:0], id)
 	for i := range s.rides {
-		if s.rides[i].id == id {
+		if s.names.is(s.rides[i].id, entry) {
 			return &s.rides[i]
 		}
 	}
@@ -435,19 +470,22 @@ func (s *State) rideOf(id schemas.EventID) *ride {
 }
 
 func (s *State) paymentOf(id schemas.EventID) *payment {
+	var buf [64]byte
+	entry := appendEntry(buf[:0], id)
 	for i := range s.payments {
-		if s.payments[i].id == id {
+		if s.names.is(s.payments[i].id, entry) {
 			return &s.payments[i]
 		}
 	}
 	return nil
 }
 
-func order(at schemas.Millis, id schemas.EventID, bAt schemas.Millis, bID schemas.EventID) int {
+// order compares rides or payments by (at, id).
+func (s *State) order(at schemas.Millis, id idRef, bAt schemas.Millis, bID idRef) int {
 	switch {
-	case later(bAt, bID, at, id):
+	case at < bAt, at == bAt && s.names.less(id, bID):
 		return -1
-	case later(at, id, bAt, bID):
+	case at > bAt, id != bID:
 		return 1
 	}
 	return 0

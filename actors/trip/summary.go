@@ -13,7 +13,7 @@ func (s *State) Summary(watermark schemas.Millis) schemas.TripSummary {
 		if t.ended() {
 			end, out.End = t.end, t.end
 		}
-		out.DistanceMM, out.Points, out.Rejected = s.ridden.mm, s.ridden.points, s.ridden.rejected
+		out.DistanceMM, out.Points, out.Rejected = s.ridden.mm, int(s.ridden.points), int(s.ridden.rejected)
 		out.DurationS = int64((min(end, max(s.lastMove, t.start)) - t.start) / schemas.Second)
 	}
 	b := s.billing.last

@@ -57,17 +57,17 @@ type track struct {
 
 // tripWindow is one window of the trip.
 type tripWindow struct {
-	start   schemas.Millis
-	version int // 0 = not yet published
+	start schemas.Millis
 	content
+	version int32 // 0 = not yet published
 }
 
 // content is what a window tells; a new version is due exactly when it changes.
 type content struct {
-	points, rejected int
 	mm, timeMS       int64
 	maxKmh           float64 // meaningful when timeMS > 0
-	first, last      schemas.Millis
+	points, rejected int32
+	first, last      int32 // ms after the window's start; meaningful when points > 0
 }
 
 func (w *tripWindow) end() schemas.Millis { return w.start.Add(WindowSize) }
@@ -79,6 +79,7 @@ func windowStart(at schemas.Millis) schemas.Millis {
 // insert puts an effective point in its place. The filter has not seen it yet.
 func (t *track) insert(p point) (index int) {
 	n := len(t.points)
+	t.points = roomFor(t.points, 1, 4)
 	if n == 0 || t.before(&t.points[n-1], &p) {
 		t.points = append(t.points, p)
 		return n
@@ -220,11 +221,12 @@ func (w *content) add(t *track, i, last int, kmh float64) {
 		w.rejected++
 		return
 	}
+	at := int32(p.at - windowStart(p.at))
 	if w.points == 0 {
-		w.first = p.at
+		w.first = at
 	}
 	w.points++
-	w.last = p.at
+	w.last = at
 	if p.state == accepted {
 		from := &t.points[last]
 		w.mm += p.mm
@@ -246,6 +248,7 @@ func (t *track) windowAt(start schemas.Millis) *tripWindow {
 	}
 	i := sort.Search(n, func(i int) bool { return t.windows[i].start >= start })
 	if i == n || t.windows[i].start != start {
+		t.windows = roomFor(t.windows, 1, 2)
 		t.windows = slices.Insert(t.windows, i, tripWindow{start: start})
 	}
 	return &t.windows[i]
@@ -254,7 +257,7 @@ func (t *track) windowAt(start schemas.Millis) *tripWindow {
 // stretch is what the track says of the time between two instants, both included.
 type stretch struct {
 	mm               int64 // segments whose two points lie within
-	points, rejected int
+	points, rejected int32
 }
 
 func (t *track) within(start, end schemas.Millis) stretch {

@@ -132,17 +132,17 @@ func (s *State) events() []EventView {
 	upTo := func(at schemas.Millis, id schemas.EventID) {
 		for ri < len(s.rides) || pi < len(s.payments) {
 			switch r, p := ri < len(s.rides), pi < len(s.payments); {
-			case r && (!p || order(s.rides[ri].at, s.rides[ri].id, s.payments[pi].at, s.payments[pi].id) <= 0):
-				if later(s.rides[ri].at, s.rides[ri].id, at, id) {
+			case r && (!p || s.order(s.rides[ri].at, s.rides[ri].id, s.payments[pi].at, s.payments[pi].id) <= 0):
+				if later(s.rides[ri].at, s.names.id(s.rides[ri].id), at, id) {
 					return
 				}
-				all = append(all, s.rides[ri].view())
+				all = append(all, s.rideView(&s.rides[ri]))
 				ri++
 			default:
-				if later(s.payments[pi].at, s.payments[pi].id, at, id) {
+				if later(s.payments[pi].at, s.names.id(s.payments[pi].id), at, id) {
 					return
 				}
-				all = append(all, s.payments[pi].view())
+				all = append(all, s.paymentView(&s.payments[pi]))
 				pi++
 			}
 		}
@@ -168,13 +168,13 @@ func (p pointState) String() string {
 		"rejected: faster than the limit", "rejected: same instant as the last accepted point"}[p]
 }
 
-func (r *ride) view() EventView {
-	return EventView{Topic: schemas.TopicRides, EventID: r.id, Kind: r.kind.String(), At: r.at, Verdict: r.verdict,
-		Effective: !r.void && r.kind != schemas.KindUnknown, Rectifies: r.rectifies}
+func (s *State) rideView(r *ride) EventView {
+	return EventView{Topic: schemas.TopicRides, EventID: s.names.id(r.id), Kind: r.kind.String(), At: r.at, Verdict: r.verdict,
+		Effective: !r.void && r.kind != schemas.KindUnknown, Rectifies: s.names.id(r.rectifies)}
 }
 
-func (p *payment) view() EventView {
+func (s *State) paymentView(p *payment) EventView {
 	amount := p.amount
-	return EventView{Topic: schemas.TopicPayments, EventID: p.id, Kind: p.kind.String(), At: p.at, Verdict: p.verdict,
-		Effective: !p.void && p.kind != schemas.KindUnknown, Rectifies: p.rectifies, Amount: &amount}
+	return EventView{Topic: schemas.TopicPayments, EventID: s.names.id(p.id), Kind: p.kind.String(), At: p.at, Verdict: p.verdict,
+		Effective: !p.void && p.kind != schemas.KindUnknown, Rectifies: s.names.id(p.rectifies), Amount: &amount}
 }
