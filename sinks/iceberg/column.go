@@ -57,7 +57,7 @@ func putInt[I ~int | ~int32](b *array.Int32Builder, v I) { b.Append(int32(v)) }
 func putLong[I ~int64](b *array.Int64Builder, v I)       { b.Append(int64(v)) }
 func putFloat(b *array.Float32Builder, v float32)        { b.Append(v) }
 func putDouble(b *array.Float64Builder, v float64)       { b.Append(v) }
-func putFlag(b *array.BooleanBuilder, v bool)            { b.Append(v) }
+func putBoolean(b *array.BooleanBuilder, v bool)         { b.Append(v) }
 func putVerdict(b *array.StringBuilder, v schemas.Verdict) {
 	b.Append(v.String())
 }
@@ -106,8 +106,8 @@ func optFloat[R any](name, doc string, get func(*R) *float32) column[R] {
 	return nullable(name, doc, iceberg.PrimitiveTypes.Float32, putFloat, get)
 }
 
-func flag[R any](name, doc string, get func(*R) bool) column[R] {
-	return required(name, doc, iceberg.PrimitiveTypes.Bool, putFlag, get)
+func boolean[R any](name, doc string, get func(*R) bool) column[R] {
+	return required(name, doc, iceberg.PrimitiveTypes.Bool, putBoolean, get)
 }
 
 func instant[R any](name, doc string, get func(*R) schemas.Millis) column[R] {

@@ -39,7 +39,7 @@ func billTable(name, doc string, key []string) *tableOf[result[schemas.Bill]] {
 			instant("termino", "End of the trip.", func(r *row) schemas.Millis { return r.of.End }),
 			integer("pontos", "Accepted positions within the trip.", func(r *row) int { return r.of.Points }),
 			integer("descartados", "Positions refused by the track filter.", func(r *row) int { return r.of.Rejected }),
-			flag("retificacao", "True on every version after the first.", func(r *row) bool { return r.of.Rectification }),
+			boolean("retificacao", "True on every version after the first.", func(r *row) bool { return r.of.Rectification }),
 			optText("motivo", "Why this is not a plain bill: cancelada, anulada, inicio_inferido.", func(r *row) *schemas.Motive { return zeroIsNull(r.of.Motive) }),
 			long(columnCheckpoint, "Number of the manifest that made the version.", func(r *row) checkpoint.Number { return r.made }),
 		})
