@@ -84,6 +84,11 @@ func clickhouseServer(t testing.TB) database {
 		},
 		setProgress: []string{"TRUNCATE TABLE progresso_passos",
 			"INSERT INTO progresso_passos (namespace, made, restores, ultima_janela, atualizado_em) SELECT '" + namespace + "', %d, %d, NULL, 0"},
+		rowsFirst: true,
 		addColumn: "ALTER TABLE viagens_versoes ADD COLUMN nova Nullable(String)",
 	}
 }
+
+func BenchmarkPostgres(b *testing.B) { benchCommit(b, postgresServer(b)) }
+
+func BenchmarkClickHouse(b *testing.B) { benchCommit(b, clickhouseServer(b)) }

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
+	driver "modernc.org/sqlite" // registers itself as "sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"taximeter/schemas"
 	"taximeter/sinks"
@@ -45,20 +46,39 @@ func (db *DB) openSQLite(ctx context.Context, path, namespace string) error {
 		return err
 	}
 	s := &sqlite{pool, namespace}
-	err = s.write(ctx, func(tx *sql.Tx) error { return sqliteDialect.prepare(ctx, tx, namespace) })
-	if err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return errors.Join(err, pool.Close())
 	}
 	db.store, db.Reader = s, Reader{pool, millis}
 	return nil
 }
 
+// prepare is tried again while the file is busy: that two make it at once, or one opens while
+// the last other closes, busy_timeout does not cover.
+func (s *sqlite) prepare(ctx context.Context) error {
+	for deadline := time.Now().Add(busy); ; {
+		err := s.write(ctx, func(tx *sql.Tx) error { return sqliteDialect.prepare(ctx, tx, s.namespace) })
+		var fault *driver.Error
+		if !errors.As(err, &fault) || fault.Code()&0xff != codes.SQLITE_BUSY || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// busy is how long a file that another process uses is waited for.
+const busy = 10 * time.Second
+
 // sqliteURL names a file and how it is used. An outbox is forgotten once all sinks have it, so
 // a commit must survive the loss of power: synchronous=FULL, one fsync a commit. A second
-// process on the file is waited for (busy_timeout, ms). The cache (KiB) saves most reads of a
-// commit's random keys.
+// process on the file is waited for. The cache (KiB) saves most reads of a
+// commit's random keys; temp_store keeps the journal of one statement out of the file system.
 func sqliteURL(path string) string {
-	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-16384)"}}
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-16384)", "temp_store(MEMORY)"}}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}
 	return u.String()
 }

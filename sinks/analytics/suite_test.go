@@ -28,6 +28,8 @@ type database struct {
 	exec func(t testing.TB, url string, statements ...string)
 	// setProgress are the statements that put the progress row at %d made and %d restores.
 	setProgress []string
+	// rowsFirst: rows and progress are two steps.
+	rowsFirst bool
 	// addColumn gives the table of trips a nullable column.
 	addColumn string
 }
@@ -66,6 +68,7 @@ func suite(t *testing.T, d database) {
 		{"a column is added while the sink runs", testNewColumn},
 		{"any history ends in the newest rows", testHistory},
 		{"two committers at once", testCommitters},
+		{"a committer is killed", testKilled},
 		{"many open at once", testOpeners},
 		{"a newer schema and another namespace are refused", testRefused},
 		{"a commit that was cancelled happens whole or not", testCancelled},
@@ -299,7 +302,7 @@ func testRetention(t *testing.T, d database) {
 }
 
 // fleet is frota_minuto by hand.
-func fleet(trips map[schemas.TripID]analytics.Trip) []analytics.Minute {
+func fleet(trips []analytics.Trip) []analytics.Minute {
 	type key struct {
 		at               schemas.Millis
 		region, currency string
@@ -458,12 +461,9 @@ func testHistory(t *testing.T, d database) {
 		}
 		wantProgress(t, db, now)
 	}
-	var want []analytics.Trip
-	for _, id := range slices.Sorted(maps.Keys(model)) {
-		want = append(want, model[id])
-	}
+	want := byID(model)
 	wantTrips(t, db, want...)
-	wantRows(t, "frota_minuto", minutes(t, db, 0, noon.Add(schemas.Day)), fleet(model))
+	wantRows(t, "frota_minuto", minutes(t, db, 0, noon.Add(schemas.Day)), fleet(want))
 }
 
 // chain is outboxes of a made-up chain, the same whoever asks.
@@ -479,30 +479,39 @@ func chain(from, to checkpoint.Number) (items []sinks.Item) {
 	return items
 }
 
-func wantChain(t *testing.T, db *analytics.DB, tip checkpoint.Number) {
-	t.Helper()
+// newestOf is the table of trips after items, by hand.
+func newestOf(items []sinks.Item) []analytics.Trip {
 	model := map[schemas.TripID]analytics.Trip{}
-	for _, it := range chain(0, tip) {
+	for _, it := range items {
 		for _, s := range it.Outbox.Trips {
 			model[s.TripID] = analytics.Trip{TripSummary: s, Checkpoint: it.Made}
 		}
 	}
-	wantProgress(t, db, at(tip))
-	var want []analytics.Trip
+	return byID(model)
+}
+
+func byID(model map[schemas.TripID]analytics.Trip) (all []analytics.Trip) {
 	for _, id := range slices.Sorted(maps.Keys(model)) {
-		want = append(want, model[id])
+		all = append(all, model[id])
 	}
+	return all
+}
+
+func wantChain(t *testing.T, db *analytics.DB, tip checkpoint.Number) {
+	t.Helper()
+	wantProgress(t, db, at(tip))
+	want := newestOf(chain(0, tip))
 	wantTrips(t, db, want...)
-	wantRows(t, "frota_minuto", minutes(t, db, 0, noon.Add(schemas.Day)), fleet(model))
+	wantRows(t, "frota_minuto", minutes(t, db, 0, noon.Add(schemas.Day)), fleet(want))
 }
 
 // follow commits the chain up to tip as a node does, in steps of its own size, and counts how
-// often another was faster. Errors that a caller may meet on the way are passed over.
+// often another was faster. It goes on after an error that passes.
 func follow(ctx context.Context, db *analytics.DB, tip, step checkpoint.Number, passes func(error) bool) (moved int, err error) {
 	for {
 		p, err := db.Progress(ctx)
 		switch {
-		case err != nil && passes(err):
+		case err != nil && passes != nil && passes(err):
 			continue
 		case err != nil || p.Made == tip:
 			return moved, err
@@ -511,7 +520,7 @@ func follow(ctx context.Context, db *analytics.DB, tip, step checkpoint.Number, 
 		switch err := db.Commit(ctx, p, to, chain(p.Made, to.Made)); {
 		case errors.Is(err, sinks.ErrMoved):
 			moved++
-		case err != nil && !passes(err):
+		case err != nil && (passes == nil || !passes(err)):
 			return moved, err
 		}
 	}
@@ -524,7 +533,7 @@ func testCommitters(t *testing.T, d database) {
 	for _, step := range []checkpoint.Number{1, 3, 4} {
 		db := open(t, url)
 		wg.Go(func() {
-			moved, err := follow(t.Context(), db, tip, step, func(error) bool { return false })
+			moved, err := follow(t.Context(), db, tip, step, nil)
 			if err != nil {
 				t.Error(err)
 			}
