@@ -32,7 +32,7 @@ type Window struct {
 	UpdatedAt  schemas.Millis
 }
 
-// Minute is a row of frota_minuto: what began and ended in one minute, in one region, of the
+// Minute is the rows of frota_minuto of one key: what began and ended in one minute, in one region, of the
 // trips billed in one currency ("" = not billed).
 type Minute struct {
 	At               schemas.Millis
@@ -68,8 +68,8 @@ func (r *Reader) Windows(ctx context.Context) iter.Seq2[Window, error] {
 
 // Minutes yields the fleet's minutes in [from, to), by minute, region and currency.
 func (r *Reader) Minutes(ctx context.Context, from, to schemas.Millis) iter.Seq2[Minute, error] {
-	return query(ctx, r, `SELECT minuto, regiao, moeda, iniciadas, encerradas, canceladas, faturadas, valor_centavos, distancia_mm
-		FROM frota_minuto WHERE minuto >= $1 AND minuto < $2 ORDER BY minuto, regiao, moeda`, scanMinute, r.at(from), r.at(to))
+	return query(ctx, r, `SELECT minuto, regiao, moeda, SUM(iniciadas), SUM(encerradas), SUM(canceladas), SUM(faturadas), SUM(valor_centavos), SUM(distancia_mm)
+		FROM frota_minuto WHERE minuto >= $1 AND minuto < $2 GROUP BY minuto, regiao, moeda ORDER BY minuto, regiao, moeda`, scanMinute, r.at(from), r.at(to))
 }
 
 // FleetWindows yields the fleet's windows that start in [from, to), by start and region.

@@ -13,11 +13,46 @@ import (
 
 	_ "github.com/ClickHouse/clickhouse-go/v2" // registers the driver "clickhouse"
 	_ "github.com/jackc/pgx/v5/stdlib"         // registers the driver "pgx"
+
+	"taximeter/schemas"
 )
 
 func TestPostgres(t *testing.T) { suite(t, postgresServer(t)) }
 
 func TestClickHouse(t *testing.T) { suite(t, clickhouseServer(t)) }
+
+// What the views hide must also go, or the table grows for ever; and windows of long ago must
+// not be written at all: ClickHouse refuses an insert into more than a hundred partitions.
+func TestClickHouseDropsOldWindows(t *testing.T) {
+	url := clickhouseServer(t).fresh(t)
+	db := open(t, url)
+	const hour = 3_600_000
+	newest := noon + 100*24*hour
+	backlog := func(version int) (all []schemas.Window) {
+		for start := noon; start <= newest; start += 6 * hour {
+			all = append(all, window("a", start, version))
+		}
+		return all
+	}
+	held := func() (n int) {
+		t.Helper()
+		direct, err := sql.Open("clickhouse", url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = direct.Close() }()
+		if err := direct.QueryRow("SELECT COUNT(*) FROM janelas_versoes FINAL").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	commit(t, db, at(0), at(1), item(1, nil, window("a", noon, 1), window("b", noon, 1), window("c", noon, 1)))
+	commit(t, db, at(1), at(2), item(2, nil, backlog(2)...))
+	commit(t, db, at(2), at(3), item(3, nil, backlog(3)...))
+	if got := held(); got < 5 || got > 6 { // a day, and what is left of a partition
+		t.Errorf("%d windows held after pruning, want those of a day, 5 or 6", got)
+	}
+}
 
 // server is the URL of a server that .ci/with-servers has started.
 func server(t testing.TB, variable string) *url.URL {

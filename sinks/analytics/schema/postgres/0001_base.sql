@@ -50,22 +50,19 @@ CREATE TABLE janelas (
 );
 
 -- The fleet by minute of event time: a trip counts where it began and where it ended. Sums
--- over rows as they stand, so a correction moves them by itself.
+-- over rows as they stand, so a correction moves them by itself. What began and what ended
+-- are rows of their own: sum by whatever you group by.
 CREATE VIEW frota_minuto AS
-SELECT minuto, regiao, moeda,
-       SUM(iniciada)::bigint AS iniciadas, SUM(encerrada)::bigint AS encerradas, SUM(cancelada)::bigint AS canceladas,
-       SUM(faturada)::bigint AS faturadas, SUM(valor)::bigint AS valor_centavos, SUM(distancia)::bigint AS distancia_mm
-FROM (
-  SELECT date_bin('1 minute', inicio, '2000-01-01 00:00:00+00') AS minuto, regiao, moeda,
-         1 AS iniciada, 0 AS encerrada, 0 AS cancelada, 0 AS faturada, 0::bigint AS valor, 0::bigint AS distancia
-  FROM viagens WHERE inicio IS NOT NULL AND fase <> 'cancelada'
-  UNION ALL
-  SELECT date_bin('1 minute', termino, '2000-01-01 00:00:00+00'), regiao, moeda,
-         0, (fase = 'encerrada')::int, (fase = 'cancelada')::int,
-         (fatura_versao > 0 AND motivo <> 'anulada')::int, COALESCE(valor_centavos, 0), distancia_mm
-  FROM viagens WHERE termino IS NOT NULL
-) AS fatos
-GROUP BY minuto, regiao, moeda;
+SELECT date_bin('1 minute', inicio, '2000-01-01 00:00:00+00') AS minuto, regiao, moeda, COUNT(*) AS iniciadas,
+       0::bigint AS encerradas, 0::bigint AS canceladas, 0::bigint AS faturadas, 0::bigint AS valor_centavos, 0::bigint AS distancia_mm
+FROM viagens WHERE inicio IS NOT NULL AND fase <> 'cancelada' GROUP BY date_bin('1 minute', inicio, '2000-01-01 00:00:00+00'), regiao, moeda
+UNION ALL
+SELECT date_bin('1 minute', termino, '2000-01-01 00:00:00+00') AS minuto, regiao, moeda, 0::bigint AS iniciadas,
+       COUNT(*) FILTER (WHERE fase = 'encerrada') AS encerradas,
+       COUNT(*) FILTER (WHERE fase = 'cancelada') AS canceladas,
+       COUNT(*) FILTER (WHERE fatura_versao > 0 AND motivo <> 'anulada') AS faturadas,
+       SUM(COALESCE(valor_centavos, 0))::bigint AS valor_centavos, SUM(distancia_mm)::bigint AS distancia_mm
+FROM viagens WHERE termino IS NOT NULL GROUP BY date_bin('1 minute', termino, '2000-01-01 00:00:00+00'), regiao, moeda;
 
 -- The fleet by window: what was driven in those five minutes, finished trips or not.
 CREATE VIEW frota_janela AS
