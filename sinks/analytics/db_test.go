@@ -19,7 +19,7 @@ func TestOpenSaysWhereAndWhat(t *testing.T) {
 	}{
 		{"mysql://h/d", true, []string{"mysql://h/d", "no such kind of database", "sqlite:PATH"}},
 		{"", true, []string{"no such kind of database"}},
-		{"sqlite:", true, []string{"write the file's path after sqlite:"}},
+		{"sqlite:", true, []string{"write sqlite: and the file's path"}},
 		{"sqlite:/dev/null/x.db", false, []string{"sqlite:/dev/null/x.db", "make the folder"}},
 		{"postgres://u:secret@127.0.0.1:1/d?sslmode=disable", false, []string{"postgres://u:xxxxx@127.0.0.1:1/d", "connection refused"}},
 		{"postgres://127.0.0.1:1/d?user=u&password=secret", false, []string{"password=xxxxx"}},

@@ -32,7 +32,7 @@ var sqliteDialect = dialect{
 
 func (db *DB) openSQLite(ctx context.Context, path, namespace string) error {
 	if path == "" {
-		return fmt.Errorf("%w: write the file's path after sqlite:", ErrRefused)
+		return fmt.Errorf("%w: write sqlite: and the file's path", ErrRefused)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -132,35 +132,44 @@ func (s *sqlite) commit(ctx context.Context, from, to sinks.Progress, rows rows)
 	})
 }
 
-// insert upserts n rows of values in statements of up to sqliteRows rows: most of the cost of
-// a row is that of its statement.
+// insert upserts n rows of values.
 func insert(ctx context.Context, tx *sql.Tx, t table, n int, values func(i int) []any) error {
-	for size := sqliteRows; n > 0 && size > 0; size /= sqliteRows {
-		if n < size {
-			continue
+	whole := n - n%sqliteRows
+	err := insertBy(ctx, tx, t, sqliteRows, 0, whole, values)
+	if err == nil {
+		err = insertBy(ctx, tx, t, 1, whole, n, values)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// insertBy upserts rows [from, to), a multiple of size, in statements of size rows.
+func insertBy(ctx context.Context, tx *sql.Tx, t table, size, from, to int, values func(i int) []any) (err error) {
+	if from == to {
+		return nil
+	}
+	row := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
+	statement, err := tx.PrepareContext(ctx, t.upsert("VALUES "+row+strings.Repeat(", "+row, size-1)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, statement.Close()) }()
+	args := make([]any, 0, size*len(t.columns))
+	for ; from < to; from += size {
+		args = args[:0]
+		for i := range size {
+			args = append(args, values(from+i)...)
 		}
-		row := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
-		statement, err := tx.PrepareContext(ctx, t.upsert("VALUES "+row+strings.Repeat(", "+row, size-1)))
-		if err != nil {
-			return fmt.Errorf("write %s: %w", t.name, err)
-		}
-		args := make([]any, 0, size*len(t.columns))
-		for ; n >= size; n -= size {
-			args = args[:0]
-			for i := range size {
-				args = append(args, values(n-size+i)...)
-			}
-			if _, err := statement.ExecContext(ctx, args...); err != nil {
-				return errors.Join(fmt.Errorf("write %s: %w", t.name, err), statement.Close())
-			}
-		}
-		if err := statement.Close(); err != nil {
+		if _, err := statement.ExecContext(ctx, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// sqliteRows go into one statement: much of the cost of a row is that of its statement.
 const sqliteRows = 64
 
 func (s *sqlite) close() error { return s.Close() }
