@@ -24,7 +24,7 @@ test: ## tests that need nothing but Go
 	@[ -d "$(SHARED)" ] || echo "NOTE: no reference recordings at $(SHARED) (see TAXIMETER_SHARED): tests on real trips are left out"
 	go test -race -timeout 9m ./...
 
-integration: ## tests against Kafka and S3; installs them into the user's cache
+integration: ## tests against Kafka, S3, PostgreSQL and ClickHouse; installs them into the user's cache
 	.ci/install
 	.ci/with-servers go test -race -tags integration -timeout 30m ./...
 
