@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"taximeter/checkpoint"
-	"taximeter/checkpoint/objectstore"
 	"taximeter/cluster/admin"
 	"taximeter/cmd/internal/chaos/inject"
 	"taximeter/schemas"
@@ -24,6 +23,15 @@ func (c *clusterRun) act(ctx context.Context, a Act) error {
 		return c.join(ctx)
 	case Leave:
 		return c.leave(ctx, m, a.For)
+	case Grow:
+		m, err := f.add(c.cs.Seed)
+		if err != nil {
+			return err
+		}
+		c.cs.Nodes++
+		return c.arrive(ctx, m)
+	case Upgrade:
+		return c.upgrade(ctx)
 	case Kill:
 		return c.kill(ctx, m, a.For)
 	case Zombie:
@@ -63,10 +71,12 @@ func (c *clusterRun) act(ctx context.Context, a Act) error {
 
 // join lets one node more come, and go again.
 func (c *clusterRun) join(ctx context.Context) error {
-	m, err := c.fleet.add(c.cs.Seed)
-	if err != nil {
-		return err
+	if len(c.fleet.nodes) == c.cs.Nodes {
+		if _, err := c.fleet.add(c.cs.Seed); err != nil {
+			return err
+		}
 	}
+	m := c.fleet.nodes[c.cs.Nodes]
 	if err := c.arrive(ctx, m); err != nil {
 		return err
 	}
@@ -106,6 +116,9 @@ func (c *clusterRun) leave(ctx context.Context, m *member, away time.Duration) e
 // or before they noticed.
 func (c *clusterRun) kill(ctx context.Context, m *member, away time.Duration) error {
 	const unnoticed = 500 * time.Millisecond
+	if err := c.warm(ctx); err != nil {
+		return err
+	}
 	flows, err := c.flows(ctx, m)
 	if err != nil {
 		return err
@@ -219,7 +232,7 @@ func (c *clusterRun) resting(ctx context.Context, tip checkpoint.Manifest) bool 
 }
 
 func (c *clusterRun) tip(ctx context.Context) (checkpoint.Manifest, error) {
-	return checkpoint.NewChain(objectstore.NewFolder(c.storeDir()), dutyNamespace).Tip(ctx)
+	return checkpoint.NewChain(c.store, dutyNamespace).Tip(ctx)
 }
 
 // assignments counts the runs begun between two manifests, and tells a change of members.
@@ -291,6 +304,9 @@ func (c *clusterRun) takenOver(ctx context.Context, lost *member, flows flow) er
 // without does without a node for some time, in one of several ways. The cluster must go
 // on meanwhile.
 func (c *clusterRun) without(ctx context.Context, m *member, kind Kind, d time.Duration) error {
+	if err := c.warm(ctx); err != nil {
+		return err
+	}
 	flows, err := c.flows(ctx, m)
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type fleet struct {
 	lan      *lan
 	nodes    []*member
 	starts   int
+	patience time.Duration // until the cluster must be whole again
 	client   http.Client
 
 	mu    sync.Mutex // guards moves: processes speak at any time
@@ -45,8 +46,12 @@ type member struct {
 	gossip  string
 	admin   string
 	remote  string
-	wire    *wire  // before the broker
-	dark    string // path of the file that darkens the store
+	wire    *wire    // before the broker
+	objects *objects // before S3; nil with a folder
+	dark    string   // path of the file that darkens a folder
+	weight  int      // 0 = as the others
+	zone    string
+	old     bool // runs the version before: Options.From, or held at its protocol
 	process *process
 	away    bool // frozen or cut off: it is not asked, and not expected
 }
@@ -73,6 +78,11 @@ func (f *fleet) add(seed uint64) (*member, error) {
 		return nil, err
 	}
 	m.wire.aim(f.broker)
+	if f.o.Real != nil {
+		if m.objects, err = newObjectsAt(f.lan.gateway(), f.o.Real.S3Endpoint, seed+uint64(i)); err != nil {
+			return nil, err
+		}
+	}
 	at := m.wire.listener.Addr().(*net.TCPAddr)
 	m.wire.rename = through(at.IP.String(), int32(at.Port))
 	f.nodes = append(f.nodes, m)
@@ -108,7 +118,22 @@ func (f *fleet) start(m *member, l life) error {
 		"CLUSTER_SEEDS":     strings.Join(seeds, ","),
 		"CLUSTER_BOOTSTRAP": strconv.FormatBool(l.bootstrap),
 	})
-	m.process = &process{cmd: f.lan.command(m.index, f.o.Binary, args...), number: f.starts, up: make(chan struct{}), over: make(chan struct{}),
+	if m.objects != nil {
+		env["STORE_S3_ENDPOINT"] = m.objects.address()
+	}
+	if m.weight > 0 {
+		env["CLUSTER_WEIGHT"] = strconv.Itoa(m.weight)
+	}
+	if m.zone != "" {
+		env["CLUSTER_ZONE"] = m.zone
+	}
+	binary := f.o.Binary
+	if m.old && f.o.From != "" {
+		binary = f.o.From
+	} else if m.old {
+		env["CLUSTER_PROTOCOL"] = "1"
+	}
+	m.process = &process{cmd: f.lan.command(m.index, binary, args...), number: f.starts, up: make(chan struct{}), over: make(chan struct{}),
 		hear: func(line string) { f.hear(m.id, line) }}
 	l.plan.Dark = m.dark
 	return m.process.start(l.replay, l.plan, env)
@@ -141,6 +166,10 @@ func (f *fleet) stop(ctx context.Context, m *member) error {
 
 // darken lets the node's store answer nothing, or everything again.
 func (m *member) darken(dark bool) error {
+	if m.objects != nil {
+		m.objects.darken(dark)
+		return nil
+	}
 	if dark {
 		return os.WriteFile(m.dark, nil, 0o600)
 	}
@@ -178,14 +207,13 @@ func (f *fleet) living() []*member {
 // whole waits until all nodes that are up agree: they alone are the members, every
 // partition is where it belongs, and runs.
 func (f *fleet) whole(ctx context.Context) error {
-	const patience = 60 * time.Second
 	why := ""
-	err := until(ctx, patience, func() bool {
+	err := until(ctx, f.patience, func() bool {
 		why = f.fault(ctx)
 		return why == ""
 	})
 	if err != nil {
-		return fmt.Errorf("the cluster is not whole after %s: %s", patience, why)
+		return fmt.Errorf("the cluster is not whole after %s: %s", f.patience, why)
 	}
 	return nil
 }
@@ -237,10 +265,16 @@ func (f *fleet) fault(ctx context.Context) string {
 			return fmt.Sprintf("%s owns %d partitions and runs %d", m.id, owned, running)
 		}
 	}
-	if most-least > 1 {
+	if most-least > 1 && !f.weighted() {
 		return fmt.Sprintf("the fullest node owns %d partitions, the emptiest %d", most, least)
 	}
 	return ""
+}
+
+// weighted reports whether shares differ by weight: that every partition is where it belongs
+// then says all.
+func (f *fleet) weighted() bool {
+	return slices.ContainsFunc(f.nodes, func(m *member) bool { return m.weight > 0 })
 }
 
 // frozen reports whether the process stands still.
@@ -273,6 +307,9 @@ func (f *fleet) close() error {
 			errs = append(errs, m.process.signal(syscall.SIGCONT), f.bury(m))
 		}
 		errs = append(errs, m.wire.close())
+		if m.objects != nil {
+			errs = append(errs, m.objects.close())
+		}
 	}
 	if f.registry != nil {
 		errs = append(errs, f.registry.close())

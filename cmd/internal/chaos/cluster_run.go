@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"taximeter/checkpoint"
 	"taximeter/checkpoint/objectstore"
 	"taximeter/cmd/internal/published"
+	"taximeter/schemas"
 )
 
 // ClusterResult is what a run of a cluster found.
@@ -26,6 +28,9 @@ type clusterRun struct {
 	run
 	cs    ClusterScenario
 	fleet *fleet
+	store checkpoint.Store // past every proxy
+	watch *watch           // of alerts; nil = none is kept
+	gaps  *gaps
 	times Times
 }
 
@@ -35,6 +40,9 @@ func RunCluster(ctx context.Context, o Options, s ClusterScenario) (res ClusterR
 	dir, err := filepath.Abs(filepath.Join(o.Dir, "cluster-"+strconv.FormatUint(s.Seed, 10)))
 	c := &clusterRun{cs: s, run: run{o: o, dir: dir,
 		s: Scenario{Seed: s.Seed, Partitions: s.Partitions, Checkpoint: s.Checkpoint, Resident: 100, Events: s.events()}}}
+	if s.has(Grow) {
+		c.watch, c.s.Rules = newWatch(), []schemas.Rule{moving}
+	}
 	if err := errors.Join(err, c.all(ctx, &res.Result), c.shut()); err != nil {
 		res.Missing++
 		res.Findings = append(res.Findings, err.Error())
@@ -63,7 +71,20 @@ func (c *clusterRun) all(ctx context.Context, res *Result) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
+	const quick = 5000 // events per second, from which on small requests are too many
+	if c.cs.Rate >= quick {
+		c.feeding.lot = 8 * usualLot
+	}
+	if err := c.openStore(); err != nil {
+		return err
+	}
 	if err := c.assemble(ctx); err != nil {
+		return err
+	}
+	if err := c.fatten(ctx); err != nil {
+		return fmt.Errorf("give the partitions state: %w", err)
+	}
+	if err := c.apart(ctx); err != nil {
 		return err
 	}
 	if err := c.live(ctx); err != nil {
@@ -80,7 +101,7 @@ func (c *clusterRun) all(ctx context.Context, res *Result) error {
 	if err != nil {
 		return err
 	}
-	d := &duty{store: objectstore.NewFolder(c.storeDir()), dir: c.dir}
+	d := &duty{store: c.store, dir: c.dir}
 	standing, err := d.standing(ctx)
 	if err != nil {
 		return fmt.Errorf("read the last checkpoint: %w", err)
@@ -91,27 +112,50 @@ func (c *clusterRun) all(ctx context.Context, res *Result) error {
 
 func (c *clusterRun) storeDir() string { return filepath.Join(c.dir, "checkpoints") }
 
+func (c *clusterRun) openStore() (err error) {
+	if c.o.Real != nil {
+		c.store, err = c.o.Real.objects(c.prefix())
+		return err
+	}
+	c.store = objectstore.NewFolder(c.storeDir())
+	return nil
+}
+
 // assemble makes places for the nodes and starts them.
 func (c *clusterRun) assemble(ctx context.Context) error {
 	l, err := newLAN()
 	if err != nil {
 		return err
 	}
-	c.fleet = &fleet{o: c.o, dir: c.dir, broker: c.address, lan: l, settings: c.environment("unused"),
+	const patience = 2 * time.Minute
+	c.fleet = &fleet{o: c.o, dir: c.dir, patience: patience, broker: c.address, lan: l, settings: c.environment("unused"),
 		moves: moves{from: make(map[string]time.Time), runs: make(map[string]time.Time)}}
 	maps.Copy(c.fleet.settings, map[string]string{
 		"STORE_FOLDER":      c.storeDir(),
 		"CHECKPOINT_RETAIN": "1000000", // the duty checker reads the whole chain
+		"CLUSTER_STANDBYS":  strconv.Itoa(c.cs.Standbys),
 	})
 	if c.fleet.registry, err = newRelay(l.gateway(), strings.TrimPrefix(c.world.RegistryURL(), "http://")); err != nil {
 		return err
 	}
-	for range c.cs.Nodes {
-		if _, err := c.fleet.add(c.cs.Seed); err != nil {
+	for i := range c.cs.Nodes {
+		m, err := c.fleet.add(c.cs.Seed)
+		if err != nil {
 			return err
 		}
+		m.old = c.cs.has(Upgrade)
+		if i < len(c.cs.Weights) {
+			m.weight = c.cs.Weights[i]
+		}
+		if i < len(c.cs.Zones) {
+			m.zone = c.cs.Zones[i]
+		}
 	}
-	for i, m := range c.fleet.nodes {
+	return c.startAll(ctx)
+}
+
+func (c *clusterRun) startAll(ctx context.Context) error {
+	for i, m := range c.fleet.nodes[:c.cs.Nodes] {
 		if err := c.fleet.start(m, life{bootstrap: i == 0}); err != nil {
 			return err
 		}
@@ -119,28 +163,46 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 	return c.fleet.whole(ctx)
 }
 
+func (c *clusterRun) stopAll(ctx context.Context) error {
+	for _, m := range c.fleet.living() {
+		if err := c.fleet.stop(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // live lets the acts happen while events come in.
 func (c *clusterRun) live(ctx context.Context) (err error) {
 	feeding, enough := context.WithCancel(ctx)
 	fed := make(chan error, 1)
+	watched := c.observe(feeding)
 	go func() { fed <- c.feed(feeding) }()
+	began := time.Now()
 	for _, a := range c.cs.Acts {
 		if err = c.act(ctx, a); err != nil {
 			err = fmt.Errorf("%s: %w", a, err)
 			break
 		}
 	}
+	ended := time.Now()
 	enough()
+	err = errors.Join(err, <-fed, <-watched)
 	c.fleet.mu.Lock()
 	c.times.Move = c.fleet.moves.took
 	c.fleet.mu.Unlock()
-	return errors.Join(err, <-fed)
+	c.times.Pause = c.gaps.others
+	if c.watch != nil {
+		c.times.Alert = c.watch.between(began, ended, func(schemas.Partition) bool { return false })
+	}
+	return err
 }
 
 // feed sends events at the scenario's rate until ctx ends.
 func (c *clusterRun) feed(ctx context.Context) error {
-	const some = 16
-	tick := time.NewTicker(time.Second * some / time.Duration(c.cs.Rate))
+	const ticks = 60
+	some := max(16, int64(c.cs.Rate/ticks))
+	tick := time.NewTicker(time.Second * time.Duration(some) / time.Duration(c.cs.Rate))
 	defer tick.Stop()
 	for {
 		select {
@@ -156,10 +218,8 @@ func (c *clusterRun) feed(ctx context.Context) error {
 
 // finish stops all nodes, sends what is left, and lets all of them do the rest.
 func (c *clusterRun) finish(ctx context.Context) error {
-	for _, m := range c.fleet.living() {
-		if err := c.fleet.stop(ctx, m); err != nil {
-			return err
-		}
+	if err := c.stopAll(ctx); err != nil {
+		return err
 	}
 	if err := c.feeding.send(ctx, c.s.Events); err != nil {
 		return fmt.Errorf("send events: %w", err)

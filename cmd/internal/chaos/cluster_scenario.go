@@ -28,9 +28,11 @@ const (
 	Rolling  Kind = "rolling"   // every node stopped and started, one after another
 	Reboot   Kind = "reboot"    // kill -9 of all, and all back at once
 	SeedDead Kind = "seed-dead" // kill -9 of all, and the first one back last
+	Grow     Kind = "grow"      // one node more, which stays
+	Upgrade  Kind = "upgrade"   // every node stopped and started with the next protocol; begins with the one before
 )
 
-// Kinds are all of them.
+// Kinds are those to draw from.
 func Kinds() []Kind {
 	return []Kind{Join, Leave, Kill, Freeze, Zombie, CutOff, Split, CutKafka, CutStore, Flap, Rolling, Reboot, SeedDead}
 }
@@ -48,7 +50,7 @@ var deadly = []inject.Point{inject.Commit, inject.Offer, inject.Publish, inject.
 
 func (a Act) String() string {
 	switch a.Kind {
-	case Rolling, Reboot, SeedDead, Join:
+	case Rolling, Reboot, SeedDead, Join, Grow, Upgrade:
 		return string(a.Kind)
 	case Split:
 		return fmt.Sprintf("split for %s", a.For)
@@ -67,22 +69,32 @@ type ClusterScenario struct {
 	Rate       int // events per second while things happen
 	Checkpoint time.Duration
 	Acts       []Act
+	Standbys   int      // copies of each partition
+	State      int64    // bytes that the partitions of one node have, beside what the events make
+	Weights    []int    // of the nodes; empty = all alike
+	Zones      []string // of the nodes; empty = none
 }
+
+func (s ClusterScenario) has(kind Kind) bool {
+	return slices.ContainsFunc(s.Acts, func(a Act) bool { return a.Kind == kind })
+}
+
+// mostEvents is what fits into memory.
+const mostEvents = 2_000_000
 
 // events are so many that some come while each act is under way.
 func (s ClusterScenario) events() int64 {
 	seconds := 0
 	for _, a := range s.Acts {
+		seconds += int(a.For.Seconds())
 		switch a.Kind {
-		case CutKafka, CutStore:
-			seconds += 40
-		case Freeze, Zombie, CutOff, Split, Flap:
-			seconds += 30
+		case CutKafka, CutStore, Freeze, Zombie, CutOff, Split, Flap, Upgrade:
+			seconds += 25
 		default:
 			seconds += 15
 		}
 	}
-	return int64(s.Rate * seconds)
+	return min(int64(s.Rate)*int64(seconds), mostEvents)
 }
 
 // actsPerRun keeps a run within half a minute or so.
@@ -91,20 +103,28 @@ const actsPerRun = 2
 // DrawCluster makes the scenario of a seed. kinds are those to draw from.
 func DrawCluster(seed uint64, nodes int, kinds []Kind) ClusterScenario {
 	rng := rand.New(rand.NewPCG(seed, 0x636c7573))
-	s := ClusterScenario{Seed: seed, Nodes: nodes, Partitions: 12, Rate: 1000, Checkpoint: time.Duration(300+rng.IntN(700)) * time.Millisecond}
+	s := ClusterScenario{Seed: seed, Nodes: nodes, Partitions: 12, Rate: 1000, Standbys: 1, Checkpoint: time.Duration(300+rng.IntN(700)) * time.Millisecond}
 	for len(s.Acts) < actsPerRun {
 		s.Acts = append(s.Acts, draw(rng, kinds[rng.IntN(len(kinds))], nodes))
 	}
 	return s
 }
 
-// ClusterOf makes a scenario of given acts, written "kill:20,join:5".
+// ClusterOf makes a scenario of given acts, written "kill:20,freeze@60s,join:5".
 func ClusterOf(seed uint64, nodes int, acts string) (ClusterScenario, error) {
 	s := DrawCluster(seed, nodes, Kinds())
 	s.Acts = nil
 	rng := rand.New(rand.NewPCG(seed, 0x61637473))
 	for word := range strings.SplitSeq(acts, ",") {
 		name, times, many := strings.Cut(word, ":")
+		name, lasting, long := strings.Cut(name, "@")
+		var lasts time.Duration
+		if long {
+			var err error
+			if lasts, err = time.ParseDuration(lasting); err != nil {
+				return s, fmt.Errorf("act %q: how long?", word)
+			}
+		}
 		n := 1
 		if many {
 			var err error
@@ -112,11 +132,15 @@ func ClusterOf(seed uint64, nodes int, acts string) (ClusterScenario, error) {
 				return s, fmt.Errorf("act %q: how often?", word)
 			}
 		}
-		if !slices.Contains(Kinds(), Kind(name)) {
-			return s, fmt.Errorf("act %q is none of %v", name, Kinds())
+		if all := append(Kinds(), Grow, Upgrade); !slices.Contains(all, Kind(name)) {
+			return s, fmt.Errorf("act %q is none of %v", name, all)
 		}
 		for range n {
-			s.Acts = append(s.Acts, draw(rng, Kind(name), nodes))
+			a := draw(rng, Kind(name), nodes)
+			if long {
+				a.For = lasts
+			}
+			s.Acts = append(s.Acts, a)
 		}
 	}
 	return s, nil

@@ -13,6 +13,8 @@ type Times struct {
 	Move     []time.Duration // a planned move: from the old owner's last batch until the new one reads
 	Join     []time.Duration // from a process's start until the cluster is balanced
 	Rejoin   []time.Duration // from healing until the node is a member that runs what is its
+	Pause    []time.Duration // of partitions that stay where they are: between two looks at which they had read on
+	Alert    []time.Duration // from an event's being sent until the alert that it decides can be read
 }
 
 // Add takes in the samples of another run.
@@ -22,6 +24,8 @@ func (t *Times) Add(o Times) {
 	t.Move = append(t.Move, o.Move...)
 	t.Join = append(t.Join, o.Join...)
 	t.Rejoin = append(t.Rejoin, o.Rejoin...)
+	t.Pause = append(t.Pause, o.Pause...)
+	t.Alert = append(t.Alert, o.Alert...)
 }
 
 // Percentile is the least of the samples that so many percent do not exceed; 0 without any.

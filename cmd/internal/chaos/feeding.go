@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,14 +19,16 @@ type feeding struct {
 	files *events.Files
 	// sent hears of each line before it goes; nil = nobody does.
 	sent func(*edge.Line)
+	lot  int64 // records in one request; 0 = usualLot
 }
 
-// lot is how many records go in one request. It holds the next ones of every topic, and the
+// usualLot is how many records go in one request. It holds the next ones of every topic, and the
 // broker appends it at once, so that a fetch never sees one topic ahead of another.
-const lot = 64
+const usualLot = 64
 
 // send sends at most n events, fewer at the end of the file.
 func (f *feeding) send(ctx context.Context, n int64) error {
+	lot := cmp.Or(f.lot, usualLot)
 	for ; n > 0; n -= lot {
 		more, err := f.sendLot(ctx, min(n, lot))
 		if err != nil || !more {

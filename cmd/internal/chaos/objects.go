@@ -31,6 +31,11 @@ type objects struct {
 }
 
 func newObjects(endpoint string, seed uint64) (*objects, error) {
+	return newObjectsAt("127.0.0.1", endpoint, seed)
+}
+
+// newObjectsAt listens at a free port of an address of this machine.
+func newObjectsAt(ip, endpoint string, seed uint64) (*objects, error) {
 	target, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("S3 endpoint: %w", err)
@@ -40,7 +45,7 @@ func newObjects(endpoint string, seed uint64) (*objects, error) {
 		r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
 		r.Out.Host = r.In.Host // the signature covers it
 	}, ErrorLog: log.New(io.Discard, "", 0)} // connections end all the time
-	if o.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if o.listener, err = net.Listen("tcp", net.JoinHostPort(ip, "0")); err != nil {
 		return nil, fmt.Errorf("fault proxy: %w", err)
 	}
 	o.server = &http.Server{Handler: http.HandlerFunc(o.serve), ReadHeaderTimeout: 5 * time.Second}

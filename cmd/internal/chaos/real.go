@@ -3,6 +3,9 @@ package chaos
 import (
 	"fmt"
 	"os"
+
+	"taximeter/checkpoint"
+	"taximeter/checkpoint/objectstore"
 )
 
 // Real is where a real Kafka and a real S3 are found. `.ci/with-servers` tells it.
@@ -27,6 +30,12 @@ func RealFromEnvironment() (*Real, error) {
 		}
 	}
 	return &r, nil
+}
+
+// objects is the store itself, past every proxy.
+func (r *Real) objects(prefix string) (checkpoint.Store, error) {
+	return objectstore.NewS3(objectstore.S3Config{Endpoint: r.S3Endpoint, Region: r.S3Region, Bucket: r.S3Bucket, Prefix: prefix, PathStyle: true,
+		AccessKey: r.AccessKey, SecretKey: r.SecretKey})
 }
 
 // store configures a node's checkpoint store behind the proxy.

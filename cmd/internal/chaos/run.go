@@ -27,6 +27,7 @@ import (
 type Options struct {
 	Binary string // a taximeter built with the tag chaos
 	Dir    string // for the files of runs; those of a run that went well are removed
+	From   string // a taximeter of the version before, which a cluster is upgraded from; "" = Binary, held at that version's protocol
 	Real   *Real  // nil = a broker in this process and a folder as store
 	Log    *slog.Logger
 }
@@ -224,6 +225,9 @@ func (r *run) close() error {
 	return errors.Join(errs...)
 }
 
+// prefix is where the run's objects lie in the bucket.
+func (r *run) prefix() string { return filepath.Base(r.dir) + "/" }
+
 // environment configures a node; other gives it a folder of its own for local state.
 func (r *run) environment(data string) map[string]string {
 	env := map[string]string{
@@ -242,7 +246,7 @@ func (r *run) environment(data string) map[string]string {
 		"STORE_FOLDER":          filepath.Join(r.dir, "checkpoints"),
 	}
 	if r.o.Real != nil {
-		maps.Copy(env, r.o.Real.store(r.objects.address(), "seed-"+strconv.FormatUint(r.s.Seed, 10)+"/"))
+		maps.Copy(env, r.o.Real.store(r.objects.address(), r.prefix()))
 	}
 	return env
 }

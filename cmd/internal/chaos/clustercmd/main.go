@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,18 +31,32 @@ func run(ctx context.Context) error {
 	runs := flag.Int("runs", 4, "runs")
 	seed := flag.Uint64("seed", 1, "seed of the first run; each next one has the next")
 	acts := flag.String("acts", "", "what happens, such as kill:20,join; empty = drawn from the seed")
+	real := flag.Bool("real", false, "on real Kafka and S3, under .ci/with-servers")
+	rate := flag.Int("rate", 1000, "events per second while things happen")
+	standbys := flag.Int("standbys", 1, "copies of each partition on other nodes")
+	state := flag.String("state", "0", "state of the partitions of one node, such as 100MB or 1GB, beside what the events make")
+	every := flag.Duration("checkpoint", 0, "interval between checkpoints; 0 = drawn from the seed")
+	from := flag.String("from", "", "a taximeter of the version before, for the act upgrade; empty = the present one held at its protocol")
 	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
 	dir := flag.String("dir", "", "folder for the files of runs; those that failed stay there")
 	flag.Parse()
 	if *binary == "" {
 		return fmt.Errorf("--taximeter is missing: build one with `go build -tags chaos ./cmd/taximeter`")
 	}
-	if *nodes < 2 {
-		return fmt.Errorf("--nodes %d: a cluster has at least 2", *nodes)
+	if *nodes < 1 || *rate < 1 || *standbys < 0 {
+		return fmt.Errorf("--nodes %d, --rate %d, --standbys %d: at least 1, 1 and 0 are due", *nodes, *rate, *standbys)
 	}
-	o := chaos.Options{Binary: *binary, Dir: *dir, Log: slog.Default()}
+	bytes, err := size(*state)
+	if err != nil {
+		return err
+	}
+	o := chaos.Options{Binary: *binary, From: *from, Dir: *dir, Log: slog.Default()}
+	if *real {
+		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
+			return err
+		}
+	}
 	if o.Dir == "" {
-		var err error
 		if o.Dir, err = os.MkdirTemp("", "taximeter-chaos-cluster-"); err != nil {
 			return err
 		}
@@ -55,10 +70,13 @@ func run(ctx context.Context) error {
 		}
 		s := chaos.DrawCluster(*seed+uint64(i), *nodes, chaos.Kinds())
 		if *acts != "" {
-			var err error
 			if s, err = chaos.ClusterOf(*seed+uint64(i), *nodes, *acts); err != nil {
 				return err
 			}
+		}
+		s.Rate, s.Standbys, s.State = *rate, *standbys, bytes
+		if *every > 0 {
+			s.Checkpoint = *every
 		}
 		fmt.Fprintln(os.Stderr, s)
 		began := time.Now()
@@ -80,8 +98,9 @@ func run(ctx context.Context) error {
 		name    string
 		samples []time.Duration
 	}{{"silent node to taken over", times.TakeOver}, {"node without Kafka or store to taken over", times.Resign},
-		{"pause of a planned move", times.Move}, {"start to balanced", times.Join}, {"healed to balanced", times.Rejoin}} {
-		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms\n", t.name, len(t.samples), chaos.Percentile(t.samples, 50).Milliseconds(), chaos.Percentile(t.samples, 99).Milliseconds())
+		{"pause of a planned move", times.Move}, {"start to balanced", times.Join}, {"healed to balanced", times.Rejoin},
+		{"between two polls of a partition that stays", times.Pause}, {"event to alert", times.Alert}} {
+		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms max=%d ms\n", t.name, len(t.samples), chaos.Percentile(t.samples, 50).Milliseconds(), chaos.Percentile(t.samples, 99).Milliseconds(), chaos.Percentile(t.samples, 100).Milliseconds())
 	}
 	fmt.Fprintf(os.Stdout, "runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
 		chaos.Percentile(times.TakeOver, 50).Milliseconds(), chaos.Percentile(times.TakeOver, 99).Milliseconds())
@@ -89,4 +108,16 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("%d of %d runs failed", failed+*runs-done, *runs)
 	}
 	return nil
+}
+
+// size reads a number of bytes, with MB or GB behind it.
+func size(text string) (int64, error) {
+	for suffix, unit := range map[string]int64{"MB": 1 << 20, "GB": 1 << 30, "": 1} {
+		if n, err := strconv.ParseInt(strings.TrimSuffix(text, suffix), 10, 64); err == nil && n >= 0 {
+			if suffix == "" || strings.HasSuffix(text, suffix) {
+				return n * unit, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("--state %q: give bytes, 100MB or 1GB", text)
 }

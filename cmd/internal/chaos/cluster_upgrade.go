@@ -1,0 +1,92 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"taximeter/checkpoint"
+	"taximeter/cluster/admin"
+)
+
+// upgrade replaces the nodes of the version before one after another. While one of them is
+// left the namespace speaks its protocol; then it speaks the next, and none of the version
+// before may come back.
+func (c *clusterRun) upgrade(ctx context.Context) error {
+	const patience = 30 * time.Second
+	f := c.fleet
+	all := f.nodes[:c.cs.Nodes]
+	for i, m := range all {
+		if speaks, err := c.speaks(ctx, all[len(all)-1]); err != nil || speaks != checkpoint.Protocol1 {
+			return fmt.Errorf("with %d of %d nodes upgraded the namespace speaks protocol %d: %w", i, len(all), speaks, err)
+		}
+		m.old = false
+		if err := c.leave(ctx, m, 0); err != nil {
+			return err
+		}
+	}
+	err := until(ctx, patience, func() bool {
+		speaks, err := c.speaks(ctx, all[0])
+		return err == nil && speaks == checkpoint.NewestProtocol
+	})
+	if err != nil {
+		return fmt.Errorf("all nodes are upgraded and the namespace still speaks the protocol of before: %w", err)
+	}
+	late, err := f.add(c.cs.Seed)
+	if err != nil {
+		return err
+	}
+	late.old = true
+	if err := f.start(late, life{}); err != nil {
+		return err
+	}
+	if err := late.process.end(ctx, patience); err != nil {
+		return fmt.Errorf("a node of the version before was let in: %w", err)
+	}
+	if words := late.process.words(); !strings.Contains(words, "upgrade") {
+		return fmt.Errorf("a node of the version before is refused without saying why: %s", tail(words))
+	}
+	late.old = false
+	if err := f.bury(late); err != nil {
+		return err
+	}
+	return f.whole(ctx)
+}
+
+// speaks asks what the namespace speaks. A version that does not tell speaks the first.
+func (c *clusterRun) speaks(ctx context.Context, m *member) (checkpoint.Protocol, error) {
+	st, err := ask[admin.ClusterStatus](ctx, c.fleet, m, "/cluster")
+	return max(checkpoint.Protocol(st.Protocol), checkpoint.Protocol1), err
+}
+
+// apart waits until every partition has a standby in another zone than its owner's.
+func (c *clusterRun) apart(ctx context.Context) error {
+	const patience = 30 * time.Second
+	if len(c.cs.Zones) == 0 {
+		return nil
+	}
+	why := ""
+	err := until(ctx, patience, func() bool {
+		st, err := ask[admin.ClusterStatus](ctx, c.fleet, c.fleet.nodes[0], "/cluster")
+		if err != nil {
+			why = err.Error()
+			return false
+		}
+		zone := make(map[string]string)
+		for _, m := range st.Members {
+			zone[m.ID] = m.Zone
+		}
+		for _, p := range st.Partitions {
+			if len(p.Standbys) == 0 || zone[p.Standbys[0].Node] == zone[p.Owner] {
+				why = fmt.Sprintf("partition %d of %s (zone %s) has standbys %v", p.Partition, p.Owner, zone[p.Owner], p.Standbys)
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("no standby in another zone after %s: %s", patience, why)
+	}
+	return nil
+}
