@@ -11,7 +11,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real lint
+.PHONY: bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -61,10 +61,19 @@ chaos: ## N=20 SEED=1: crash runs of real processes against a broker in process,
 chaos-cluster: N := 3
 chaos-cluster: SEED := 1
 chaos-cluster: RUNS := 4
-chaos-cluster: ## N=3 SEED=1 RUNS=4: clusters of N nodes under faults, in network namespaces if root (see docs/cluster.md)
+chaos-cluster: ## N=3 SEED=1 RUNS=4 ACTS= ARGS=: clusters of N nodes under faults, in network namespaces if root (see docs/cluster.md)
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
-	bin/chaos/cluster -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs $(RUNS) -acts "$(ACTS)"
+	bin/chaos/cluster -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs $(RUNS) -acts "$(ACTS)" $(ARGS)
+
+chaos-cluster-real: N := 3
+chaos-cluster-real: SEED := 1
+chaos-cluster-real: ACTS := kill,freeze@60s,cut-off@60s,rolling
+chaos-cluster-real: ## N=3 SEED=1 ACTS=: the same at 9,000 events a second on real Kafka and real S3
+	.ci/install
+	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
+	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
+	.ci/with-servers bin/chaos/cluster -real -rate 9000 -checkpoint 5s -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs 1 -acts "$(ACTS)" $(ARGS)
 
 chaos-real: ## N=20 SEED=1: the same on real Kafka and real S3, installed into the user's cache
 	.ci/install

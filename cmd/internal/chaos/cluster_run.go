@@ -127,7 +127,9 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const patience = 2 * time.Minute
+	// All that a node has may have to be fetched, by all nodes at once.
+	const usual, slowest = 2 * time.Minute, 8 << 20 // bytes per second
+	patience := usual + time.Duration(c.cs.State/slowest)*time.Second
 	c.fleet = &fleet{o: c.o, dir: c.dir, patience: patience, broker: c.address, lan: l, settings: c.environment("unused"),
 		moves: moves{from: make(map[string]time.Time), runs: make(map[string]time.Time)}}
 	maps.Copy(c.fleet.settings, map[string]string{

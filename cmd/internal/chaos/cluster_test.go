@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"taximeter/checkpoint"
+	"taximeter/cluster/admin"
 	"taximeter/schemas"
 )
 
@@ -119,5 +121,33 @@ func TestActsAreGivenInWords(t *testing.T) {
 		if _, err := ClusterOf(1, 3, words); err == nil {
 			t.Errorf("%q was taken", words)
 		}
+	}
+}
+
+func TestLongActsAreGivenInWords(t *testing.T) {
+	s, err := ClusterOf(1, 3, "freeze@60s:2,upgrade")
+	if err != nil || len(s.Acts) != 3 || s.Acts[1].For != time.Minute || !s.has(Upgrade) || s.has(Kill) {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := ClusterOf(1, 3, "freeze@long"); err == nil {
+		t.Error("a length that is none was taken")
+	}
+}
+
+func TestPausesAreOfPartitionsThatStay(t *testing.T) {
+	g := gaps{seen: make(map[schemas.Partition]glimpse)}
+	at := time.Unix(0, 0)
+	look := func(after time.Duration, epoch int64, next schemas.Offset) {
+		at = at.Add(after)
+		g.look([]admin.PartitionStatus{{State: "running", Epoch: epoch, NextOffset: [schemas.NumInputs]schemas.Offset{next}}}, at)
+	}
+	look(0, 1, 5)
+	look(time.Second, 1, 5) // nothing was read
+	look(time.Second, 1, 6)
+	look(time.Second, 2, 7) // it moved
+	look(time.Second, 2, 8)
+	look(time.Second, 1, 9) // the node that had it before
+	if want := []time.Duration{2 * time.Second, time.Second}; !slices.Equal(g.others, want) {
+		t.Errorf("pauses %v, want %v", g.others, want)
 	}
 }

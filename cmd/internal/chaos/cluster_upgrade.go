@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (c *clusterRun) apart(ctx context.Context) error {
 			zone[m.ID] = m.Zone
 		}
 		for _, p := range st.Partitions {
-			if len(p.Standbys) == 0 || zone[p.Standbys[0].Node] == zone[p.Owner] {
+			if !slices.ContainsFunc(p.Standbys, func(s admin.Standby) bool { return zone[s.Node] != zone[p.Owner] }) {
 				why = fmt.Sprintf("partition %d of %s (zone %s) has standbys %v", p.Partition, p.Owner, zone[p.Owner], p.Standbys)
 				return false
 			}

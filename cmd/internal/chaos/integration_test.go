@@ -61,14 +61,60 @@ func TestFaultsOfACluster(t *testing.T) {
 	})
 }
 
+// Nodes of the version before and of this one work together, and the namespace speaks what
+// all of them do.
+func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
+	oneCluster(t, Options{Binary: build(t)}, 110, 3, "upgrade")
+}
+
+// Shares follow weights, and copies stand in other zones, also after a take-over.
+func TestSharesFollowWeightsAndCopiesZones(t *testing.T) {
+	s := scenarioOf(t, 120, 3, "kill,leave")
+	s.Weights, s.Zones = []int{100, 200, 100}, []string{"a", "a", "b"}
+	runCluster(t, Options{Binary: build(t)}, s)
+}
+
+// Take-overs and planned moves of partitions whose state is not fetched within a moment.
+func TestPartitionsWithMuchStateMove(t *testing.T) {
+	s := scenarioOf(t, 130, 3, "kill:2,leave,join")
+	s.State = 48 << 20 // 12 MB a partition: more than what moves without a copy
+	runCluster(t, Options{Binary: build(t)}, s)
+}
+
+// One node has everything, a second comes and takes half, and no alert is late for it.
+func TestASecondNodeTakesHalfWithinTheAlertDeadline(t *testing.T) {
+	const deadline, enough = 10 * time.Second, 10
+	s := scenarioOf(t, 140, 1, "grow")
+	s.Rate = 3000
+	r := runCluster(t, Options{Binary: build(t)}, s)
+	if latest := Percentile(r.Times.Alert, 100); latest > deadline || len(r.Times.Alert) < enough {
+		t.Errorf("%d alerts while half of the partitions moved, the latest after %s", len(r.Times.Alert), latest)
+	}
+	if len(r.Times.Move) < s.Partitions/2 {
+		t.Errorf("%d of %d partitions moved", len(r.Times.Move), s.Partitions)
+	}
+}
+
 func oneCluster(t *testing.T, o Options, seed uint64, nodes int, acts string) {
+	t.Helper()
+	runCluster(t, o, scenarioOf(t, seed, nodes, acts))
+}
+
+func scenarioOf(t *testing.T, seed uint64, nodes int, acts string) ClusterScenario {
 	t.Helper()
 	s, err := ClusterOf(seed, nodes, acts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func runCluster(t *testing.T, o Options, s ClusterScenario) ClusterResult {
+	t.Helper()
 	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
-	if r := RunCluster(t.Context(), o, s); !r.OK() {
+	r := RunCluster(t.Context(), o, s)
+	if !r.OK() {
 		t.Errorf("%s\nduplicated=%d missing=%d differing=%d\n%s", s, r.Duplicated, r.Missing, r.Differing, strings.Join(r.Findings, "\n"))
 	}
+	return r
 }
