@@ -11,7 +11,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real lint
+.PHONY: lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -88,6 +88,9 @@ ordeal: ## FAULT=store-down FOR=10m: a node lives through one long fault at the 
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/ordeal ./cmd/internal/chaos/ordealcmd
 	bin/chaos/ordeal -taximeter bin/chaos/taximeter -fault $(FAULT) -for $(FOR)
+
+lake-check: ## generated and real trips into lake and analytical tables, read by PyIceberg, ClickHouse and SQLite, compared with simulate
+	go run ./cmd/internal/lakecheck/cmd -python "$$(.ci/readers/install)" -shared "$(SHARED)"
 
 model: ## the protocol's formal models, with each rule left out once; a few minutes
 	model/check

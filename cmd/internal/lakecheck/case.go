@@ -1,0 +1,92 @@
+package lakecheck
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"taximeter/schemas"
+)
+
+// Case is a run that came to its end, for the readers: all paths are absolute.
+type Case struct {
+	Name       string `json:"name"`
+	Events     string `json:"events"` // file of what was sent, in that order
+	Partitions int    `json:"partitions"`
+	Lake       string `json:"lake"`      // folder: catalog.db and the warehouse
+	Database   string `json:"database"`  // of the lake's catalog
+	Analytics  string `json:"analytics"` // SQLite file
+	Expected   string `json:"expected"`  // folder that simulate wrote
+	Published  string `json:"published"` // folder in the form of simulate's, of what was read back
+	// Ends are the end offsets of the input topics, by topic and partition.
+	Ends map[string][]int64 `json:"ends"`
+}
+
+// SetEnds takes the end offsets that a broker told.
+func (c *Case) SetEnds(listed kadm.ListedOffsets) error {
+	c.Ends = make(map[string][]int64)
+	for _, topic := range []string{schemas.TopicTelemetry, schemas.TopicRides, schemas.TopicPayments} {
+		for p := range c.Partitions {
+			end, ok := listed.Lookup(topic, int32(p))
+			if !ok {
+				return fmt.Errorf("the broker told no end of %s partition %d", topic, p)
+			}
+			c.Ends[topic] = append(c.Ends[topic], end.Offset)
+		}
+	}
+	return nil
+}
+
+//go:embed check/*.py
+var programs embed.FS
+
+// ErrDiffers: the readers found differences, and told them.
+var ErrDiffers = errors.New("lake or analytical tables differ from what they must be")
+
+// Check has the readers compare the cases. python is an interpreter that has them (see
+// .ci/readers); out hears the differences and, in the end, one line of counts. dir is for
+// passing files.
+func Check(ctx context.Context, python, dir string, cases []Case, out io.Writer) error {
+	folder := filepath.Join(dir, "check")
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	sub, err := fs.Sub(programs, "check")
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(folder, sub); err != nil {
+		return err
+	}
+	args := []string{filepath.Join(folder, "check.py")}
+	for i := range cases {
+		text, err := json.Marshal(&cases[i])
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(folder, fmt.Sprintf("case-%d.json", i+1))
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return err
+		}
+		args = append(args, path)
+	}
+	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return ErrDiffers
+	}
+	if err != nil {
+		return fmt.Errorf("run the readers with %s: %w; .ci/readers/install installs them and prints where", python, err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+"""Readers of lake and analytical tables that share nothing with the program that wrote them.
+
+Rows are dictionaries by column. Instants are whole milliseconds, money is decimal.Decimal.
+"""
+
+import sqlite3
+
+import chdb
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+
+
+class Lake:
+    """The lake by PyIceberg, and by ClickHouse's engine, which also reads equality deletes."""
+
+    def __init__(self, folder, database):
+        self.database = database
+        self.catalog = SqlCatalog("taximeter", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+
+    def table(self, name):
+        return self.catalog.load_table((self.database, name))
+
+    def pyiceberg(self, name):
+        """The rows of a table, and None if it holds equality deletes, which PyIceberg refuses."""
+        table = self.table(name)
+        snapshot = table.current_snapshot()
+        if snapshot is not None and int(snapshot.summary.additional_properties.get("total-equality-deletes") or 0) > 0:
+            return None
+        return rows(table.scan().to_arrow())
+
+    def clickhouse(self, name):
+        """The rows of a table as its catalog says that it stands."""
+        table = self.table(name)
+        location = table.location().removeprefix("file://")
+        metadata = table.metadata_location.removeprefix(table.location() + "/")
+        if table.current_snapshot() is None:
+            return []
+        return clickhouse(f"SELECT * FROM icebergLocal('{location}', SETTINGS iceberg_metadata_file_path = '{metadata}')")
+
+    def schema(self, name):
+        """The types of a table's columns."""
+        return self.table(name).schema().as_arrow()
+
+
+def clickhouse(query):
+    return rows(chdb.query(query, "ArrowTable"))
+
+
+def rows(table):
+    """Rows of an Arrow table."""
+    columns = []
+    for field, column in zip(table.schema, table.columns):
+        if pa.types.is_timestamp(field.type):
+            columns.append(pa.chunked_array([whole_millis(field, chunk) for chunk in column.chunks], pa.int64()))
+        else:
+            columns.append(column)
+    return pa.table(columns, names=table.schema.names).to_pylist()
+
+
+def whole_millis(field, instants):
+    """Milliseconds; an error if there is a fraction of one."""
+    return instants.cast(pa.timestamp("ms", field.type.tz), safe=True).cast(pa.int64())
+
+
+class Dashboard:
+    """The analytical tables in SQLite, by SQLite itself."""
+
+    def __init__(self, file):
+        self.db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+        self.db.row_factory = sqlite3.Row
+
+    def rows(self, table):
+        return [dict(r) for r in self.db.execute(f"SELECT * FROM {table}")]  # noqa: S608
+
+    def one(self, query):
+        return tuple(self.db.execute(query).fetchone())
