@@ -103,7 +103,7 @@ func (k *kafka) start(ctx context.Context) error {
 	for client.Ping(ctx) != nil {
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("Kafka does not answer, see %s: %w", k.file("kafka.log"), ctx.Err()), k.stop())
+			return errors.Join(fmt.Errorf("no answer from Kafka, see %s: %w", k.file("kafka.log"), ctx.Err()), k.stop())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
