@@ -219,3 +219,23 @@ func TestTasksSpillWhileNothingCanBeCommitted(t *testing.T) {
 }
 
 const sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// Short intervals must not fill the chain: a round in which nothing happened leaves no trace.
+func TestARoundWithoutNewsMakesNoManifest(t *testing.T) {
+	store := storetest.NewMemory()
+	found(t, store, 1)
+	p := begin(t, store, "a")
+	if _, err := p.ask(&Assign{Seen: p.tip(), Changes: start(0, 100)}); err != nil {
+		t.Fatal(err)
+	}
+	p.system.Root.Send(p.pid, &Attach{Task: &task{incarnation: 100, seal: func(checkpoint.Manifest, checkpoint.SealNumber) (*checkpoint.Seal, error) { return nil, nil }}})
+	before := p.tip().Number
+	for range 3 {
+		if answer, err := p.ask(&Round{}); err != nil || !answer.(Outcome).Quiet {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+	}
+	if now := p.tip().Number; now != before {
+		t.Errorf("manifest %d became %d", before, now)
+	}
+}

@@ -32,24 +32,34 @@ func TestCrashRuns(t *testing.T) {
 
 // named are the deaths that the protocol's rules speak of.
 var named = map[string][]Life{
-	"kill between manifest and publish": {at(inject.CommitAfter, 2), at(inject.Publish, 2), at(inject.CommitAfter, 2)},
-	"kill between publish and marker":   {at(inject.SentAfter, 1), at(inject.SentAfter, 3), at(inject.EndTxn, 2)},
-	"kill after the transaction":        {at(inject.EndTxnAfter, 1), at(inject.EndTxnAfter, 4)},
-	"ambiguous end of a transaction":    {{End: Killed, After: 900 * time.Millisecond, Deaf: 0.5}, {End: Killed, After: 900 * time.Millisecond, Deaf: 1}},
-	"two owners overlap":                {{End: Overtaken, After: 300 * time.Millisecond}, {End: Overtaken, After: 600 * time.Millisecond, SameData: true}},
-	"the broker restarts":               {{End: Rebooted, After: 300 * time.Millisecond}},
-	"killed in a replay":                {{Replay: true, End: Crashed, After: time.Second, Plan: inject.Plan{Crash: inject.OfferAfter, Nth: 1}}, {Replay: true, End: Crashed, After: time.Second, Plan: inject.Plan{Crash: inject.SentAfter, Nth: 1}}},
+	"kill between manifest and publish":   {at(inject.CommitAfter, 2), at(inject.Publish, 2), at(inject.CommitAfter, 2)},
+	"kill between publish and marker":     {at(inject.SentAfter, 1), at(inject.SentAfter, 3), at(inject.EndTxn, 2)},
+	"kill after the transaction":          {at(inject.EndTxnAfter, 1), at(inject.EndTxnAfter, 4)},
+	"ambiguous end of a transaction":      {{End: Killed, After: 900 * time.Millisecond, Deaf: 0.5}, {End: Killed, After: 900 * time.Millisecond, Deaf: 1}},
+	"the end of a transaction comes late": {{End: Killed, After: 1500 * time.Millisecond, Late: 0.5}, {End: Killed, After: 1500 * time.Millisecond, Late: 1}},
+	"the state loads slowly":              {at(inject.CommitAfter, 3), {End: Killed, After: 6 * time.Second, Elsewhere: true, Plan: inject.Plan{Slow: "/"}}},
+	"two owners overlap":                  {{End: Overtaken, After: 300 * time.Millisecond}, {End: Overtaken, After: 600 * time.Millisecond, SameData: true}},
+	"the broker restarts":                 {{End: Rebooted, After: 300 * time.Millisecond}},
+	"killed in a replay":                  {{Replay: true, End: Crashed, After: time.Second, Plan: inject.Plan{Crash: inject.OfferAfter, Nth: 1}}, {Replay: true, End: Crashed, After: time.Second, Plan: inject.Plan{Crash: inject.SentAfter, Nth: 1}}},
 }
 
 func at(point inject.Point, nth int) Life {
 	return Life{End: Crashed, After: 1500 * time.Millisecond, Plan: inject.Plan{Crash: point, Nth: nth}}
 }
 
+// After a recovery every event comes again: all are duplicates, and nothing else comes out.
+func TestAllEventsAgainAfterARecovery(t *testing.T) {
+	one(t, Options{Binary: build(t, "-race")}, []Life{at(inject.SentAfter, 2)}, func(s *Scenario) { s.Again = true })
+}
+
 // one runs a scenario with the lives given.
-func one(t *testing.T, o Options, lives []Life) {
+func one(t *testing.T, o Options, lives []Life, change ...func(*Scenario)) {
 	t.Helper()
 	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
 	s := Scenario{Seed: 77, Partitions: 3, Events: 3000, Checkpoint: 150 * time.Millisecond, Resident: 20, Lives: lives}
+	for _, c := range change {
+		c(&s)
+	}
 	judge(t, o, s, Run(t.Context(), o, s))
 }
 

@@ -146,6 +146,9 @@ func checkLetters(m *material, got *published.Results, res *Result) {
 	for _, n := range m.letters {
 		total += n
 	}
+	if m.again {
+		total *= 2
+	}
 	if n := int64(len(seen)); n < total {
 		res.find(&res.Missing, "%d dead letters, simulate has %d", n, total)
 	} else if n > total && !m.resent {
@@ -175,6 +178,9 @@ func checkVerdicts(m *material, p *admin.PartitionStatus, ends kadm.ListedOffset
 	}
 	if sum+skipped != consumed {
 		res.find(&res.Differing, "partition %d: %d verdicts and control offsets and %d skipped, %d offsets consumed", p.Partition, sum, skipped, consumed)
+	}
+	if dup := p.Verdicts[schemas.Duplicate.String()]; m.again && dup < (m.records[p.Partition]-2*m.letters[p.Partition])/2 {
+		res.find(&res.Differing, "partition %d: all events came again, and only %d are duplicates", p.Partition, dup)
 	}
 	if events := sum - p.Control - own; events < m.records[p.Partition] || events > m.records[p.Partition] && !m.resent {
 		res.find(&res.Differing, "partition %d: %d verdicts on events, %d were sent", p.Partition, events, m.records[p.Partition])

@@ -42,6 +42,7 @@ type material struct {
 	// resent: the broker went down while events were sent, and their producer may have had to
 	// send some again. The meter then counts them as duplicates.
 	resent bool
+	again  bool // all was sent twice: what is dead is dead twice, the rest a duplicate
 }
 
 // generate writes the scenario's events to a file and has them simulated.
@@ -73,6 +74,12 @@ func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 	}
 	if err := errors.Join(w.Flush(), os.WriteFile(m.file, text.Bytes(), 0o600)); err != nil {
 		return nil, err
+	}
+	if s.Again {
+		for p := range m.records {
+			m.records[p] *= 2
+		}
+		m.again = true
 	}
 	return m, m.simulate(ctx, s, filepath.Join(dir, "expected"))
 }

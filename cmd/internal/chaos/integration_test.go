@@ -18,6 +18,13 @@ func TestATransactionTimesOutWhileDown(t *testing.T) {
 	one(t, Options{Binary: build(t)}, []Life{died, at(inject.SentAfter, 1)})
 }
 
+// The same, with real Kafka's transaction coordinator.
+func TestATransactionTimesOutWhileDownOnRealKafka(t *testing.T) {
+	died := at(inject.SentAfter, 2)
+	died.Rest = 40 * time.Second // it looks for timeouts each ten seconds
+	one(t, Options{Binary: build(t), Real: realServers(t)}, []Life{died, at(inject.SentAfter, 1)})
+}
+
 func TestEveryPointByName(t *testing.T) {
 	binary := build(t)
 	for _, point := range inject.Points() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/cmd/internal/events"
 )
 
 // spawn starts a node and keeps count.
@@ -29,9 +30,13 @@ func (r *run) live(ctx context.Context, l *Life, share int64) (err error) {
 	if err := r.feeding.send(ctx, before); err != nil {
 		return fmt.Errorf("send events: %w", err)
 	}
-	r.spoil(l.Network, l.Deaf)
-	defer r.spoil(0, 0)
-	p, err := r.spawn(l.Replay, l.Plan, "state")
+	r.spoil(l.Network, l.Deaf, l.Late)
+	defer r.spoil(0, 0, 0)
+	data := "state"
+	if l.Elsewhere {
+		data = "state-" + strconv.Itoa(r.starts+1)
+	}
+	p, err := r.spawn(l.Replay, l.Plan, data)
 	if err != nil {
 		return err
 	}
@@ -106,7 +111,7 @@ func (r *run) stop(ctx context.Context, l *Life, p *process) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if l.Network+l.Deaf+l.Plan.StoreFaults == 0 && l.Dark == 0 {
+	if l.Network+l.Deaf+l.Late+l.Plan.StoreFaults == 0 && l.Dark == 0 {
 		if err := p.end(ctx, endPatience); err != nil {
 			return p.explain(err)
 		}
@@ -192,10 +197,25 @@ func (r *run) reboot(ctx context.Context, p *process) error {
 	return nil
 }
 
+// again sends all events once more.
+func (r *run) again(ctx context.Context) error {
+	files, err := events.Open([]string{r.material.file})
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	return (&feeding{world: r.world, files: files}).send(ctx, r.s.Events)
+}
+
 // finish sends what is left and lets a process without faults do the rest.
 func (r *run) finish(ctx context.Context) (*process, error) {
 	if err := r.feeding.send(ctx, r.s.Events); err != nil {
 		return nil, fmt.Errorf("send events: %w", err)
+	}
+	if r.s.Again {
+		if err := r.again(ctx); err != nil {
+			return nil, fmt.Errorf("send all events again: %w", err)
+		}
 	}
 	p, err := r.spawn(true, inject.Plan{}, "state")
 	if err != nil {

@@ -29,6 +29,7 @@ type wire struct {
 	target string     // address of the broker
 	rate   float64
 	deaf   float64 // share of transaction ends that are unheard
+	late   float64 // share of transaction ends that come when their sender is gone
 	rng    *rand.Rand
 	dark   bool
 	// refused are the kinds of requests that cut their connection.
@@ -58,12 +59,12 @@ func (w *wire) aim(target string) {
 	w.target = target
 }
 
-// spoil sets the share of requests that go wrong, and of the ends of transactions whose
-// answer alone gets lost.
-func (w *wire) spoil(rate, deaf float64) {
+// spoil sets the share of requests that go wrong, of the ends of transactions whose answer
+// alone gets lost, and of those that come late.
+func (w *wire) spoil(rate, deaf, late float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rate, w.deaf = rate, deaf
+	w.rate, w.deaf, w.late = rate, deaf, late
 }
 
 // refuse lets requests of some kinds cut their connection, and no others any more.
@@ -179,6 +180,10 @@ func (w *wire) serve(client net.Conn) {
 		}
 		key := int16(binary.BigEndian.Uint16(request[4:]))
 		f := w.draw(key)
+		if f.late > 0 {
+			w.running.Go(func() { w.deliver(target, request, f.late) })
+			return
+		}
 		if f.cut || !pause(ctx, f.wait) {
 			return
 		}
@@ -189,13 +194,32 @@ func (w *wire) serve(client net.Conn) {
 	}
 }
 
+// deliver brings a request to the broker after a while, on a connection of its own. Nobody
+// hears the answer.
+func (w *wire) deliver(target string, request []byte, after time.Duration) {
+	pause(context.Background(), after)
+	broker, err := net.Dial("tcp", target)
+	if err != nil {
+		return // it is down, and the request lost
+	}
+	defer broker.Close()
+	if broker.SetDeadline(time.Now().Add(time.Second)) != nil {
+		return
+	}
+	if _, err := broker.Write(request); err == nil {
+		_, _ = frame(broker)
+	}
+}
+
 // fate is what becomes of one request.
 type fate struct {
 	cut, unheard bool
 	wait         time.Duration
+	late         time.Duration // it is brought so much later, and its connection cut
 }
 
 const (
+	latest         = time.Second
 	slowestRequest = 200 * time.Millisecond
 	// Requests of transactions are few and what they do matters most.
 	transactionWeight = 15
@@ -209,6 +233,9 @@ func (w *wire) draw(key int16) (f fate) {
 	}
 	if kmsg.Key(key) == kmsg.EndTxn && w.deaf > 0 && w.rng.Float64() < w.deaf {
 		return fate{unheard: true}
+	}
+	if kmsg.Key(key) == kmsg.EndTxn && w.late > 0 && w.rng.Float64() < w.late {
+		return fate{late: time.Duration(1 + w.rng.Int64N(int64(latest)))}
 	}
 	if w.rate == 0 {
 		return f

@@ -97,7 +97,7 @@ func TestTheProxyPassesRequestsOn(t *testing.T) {
 // an unheard answer has reached the broker.
 func TestTheProxySpoilsRequests(t *testing.T) {
 	w, served := openWire(t)
-	w.spoil(1, 0)
+	w.spoil(1, 0, 0)
 	var cut, unheard, slow int
 	for range 60 {
 		c := dialWire(t, w)
@@ -153,4 +153,26 @@ func TestTheProxyInTheDark(t *testing.T) {
 func isReset(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && !op.Timeout()
+}
+
+// The end of a transaction comes late: its sender has lost the connection and hears nothing,
+// and the broker gets it all the same.
+func TestTheProxyBringsEndsLate(t *testing.T) {
+	w, served := openWire(t)
+	w.spoil(0, 0, 1)
+	c := dialWire(t, w)
+	if _, err := c.Write(request(kmsg.EndTxn)); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(c); err != nil && !isReset(err) || len(rest) > 0 {
+		t.Errorf("the sender hears %q, %v", rest, err)
+	}
+	select {
+	case got := <-served:
+		if !bytes.Equal(got, request(kmsg.EndTxn)) {
+			t.Errorf("the broker hears %q", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the broker never hears")
+	}
 }

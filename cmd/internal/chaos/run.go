@@ -257,8 +257,8 @@ const (
 )
 
 // spoil sets how much goes wrong on the way to broker and store.
-func (r *run) spoil(network, deaf float64) {
-	r.wire.spoil(network, deaf)
+func (r *run) spoil(network, deaf, late float64) {
+	r.wire.spoil(network, deaf, late)
 	if r.objects != nil {
 		r.objects.spoil(network)
 	}

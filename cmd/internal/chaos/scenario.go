@@ -19,6 +19,8 @@ type Scenario struct {
 	Resident   int           // trips that stay in memory
 	Lives      []Life
 	Rules      []schemas.Rule // beside the city's
+	// Again sends all events a second time before the last life.
+	Again bool
 }
 
 // Life is one process, from its start to its end.
@@ -31,8 +33,13 @@ type Life struct {
 	Dark    time.Duration // for so long, from After/2 on, the broker answers nobody
 	// Deaf is the share of transaction ends whose answer nobody hears.
 	Deaf float64
+	// Late is the share of transaction ends that the broker hears only after their sender has
+	// lost its connection, given up and perhaps begun the next transaction.
+	Late float64
 	// Rest is how long nothing runs after the life.
 	Rest time.Duration
+	// Elsewhere lets it begin in a folder of its own: nothing of its state is there.
+	Elsewhere bool
 	// SameData lets a second owner use the first one's folder of local state.
 	SameData bool
 }
@@ -94,6 +101,9 @@ func drawLife(rng *rand.Rand, replay bool) Life {
 	if rng.IntN(6) == 0 {
 		l.Deaf = 0.3
 	}
+	if rng.IntN(8) == 0 {
+		l.Late = 0.3
+	}
 	if rng.IntN(6) == 0 {
 		l.Dark = time.Duration(200+rng.IntN(800)) * time.Millisecond
 	}
@@ -123,6 +133,12 @@ func (l *Life) String() string {
 	}
 	if l.Deaf > 0 {
 		text += fmt.Sprintf(", deaf to %g of the ends of transactions", l.Deaf)
+	}
+	if l.Late > 0 {
+		text += fmt.Sprintf(", %g of the ends of transactions come late", l.Late)
+	}
+	if l.Elsewhere {
+		text += ", in a folder of its own"
 	}
 	if l.Rest > 0 {
 		text += fmt.Sprintf(", then nothing for %s", l.Rest)

@@ -57,8 +57,8 @@ type Plan struct {
 	Seed        uint64
 	// Dark is the path of a file: while it is there, the store answers nothing.
 	Dark string
-	// Slow is the path of a file: while it is there, each write to the store takes two
-	// seconds and one call in a hundred fails.
+	// Slow is the path of a file: while it is there, each write to the store, and each read of
+	// a state's file, takes two seconds and one call in a hundred fails.
 	Slow string
 	// Clock is the path of a file that tells by how much the machine's clock was set, such as
 	// "3h" or "-3h"; without the file it is right.

@@ -82,9 +82,22 @@ const slowest = 300 * time.Millisecond
 
 // Of a store that is slow.
 const (
-	slowPut    = 2 * time.Second
+	slowCall   = 2 * time.Second
 	slowFaults = 0.01
 )
+
+// slowly takes its time, while the store is slow.
+func (s *store) slowly(ctx context.Context) error {
+	if !there(s.armed.plan.Slow) {
+		return nil
+	}
+	select {
+	case <-time.After(slowCall):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // there reports whether a file exists.
 func there(path string) bool {
@@ -107,12 +120,8 @@ func (s *store) write(ctx context.Context, op, key string, body io.Reader, do fu
 	if f.lost {
 		return fault(op, key)
 	}
-	if there(s.armed.plan.Slow) {
-		select {
-		case <-time.After(slowPut):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := s.slowly(ctx); err != nil {
+		return err
 	}
 	err = do(bytes.NewReader(data))
 	if f.unheard {
@@ -161,6 +170,9 @@ func (s *store) Get(ctx context.Context, key string) (checkpoint.Object, error) 
 	switch s.kind(key) {
 	case "part":
 		s.armed.pass(Restore)
+		if err := s.slowly(ctx); err != nil {
+			return checkpoint.Object{}, err
+		}
 	case "outbox":
 		defer s.armed.pass(Publish)
 	}
