@@ -88,14 +88,22 @@ func (p panicking) Holds(f *rule.Facts, _ schemas.Millis) (bool, error) {
 }
 
 func newRun(t *testing.T, book *rule.Book) *run {
-	r := &run{t: t, state: &rows{content: make(map[string][]byte)}, outlet: outlet{make(chan func(schemas.Offset), 8)}, failed: make(chan error, 1)}
+	state := &rows{content: make(map[string][]byte)}
+	r := newRunOn(t, book, state, 0)
+	r.state = state
+	return r
+}
+
+// newRunOn keeps no more than so many trips in memory, once they are clean.
+func newRunOn(t *testing.T, book *rule.Book, state host.State, resident int) *run {
+	r := &run{t: t, outlet: outlet{make(chan func(schemas.Offset), 8)}, failed: make(chan error, 1)}
 	quiet := slog.New(slog.DiscardHandler)
 	r.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
 	t.Cleanup(r.system.Shutdown)
-	spec := host.Spec{Partition: 3, State: r.state, Source: noSource{}, Outlet: r.outlet, Now: func() schemas.Millis { return t0 }, Log: quiet,
-		Failed: func(err error) { r.failed <- err }, IdleSeals: 0, MaxResident: 0}
+	spec := host.Spec{Partition: 3, State: state, Source: noSource{}, Outlet: r.outlet, Now: func() schemas.Millis { return t0 }, Log: quiet,
+		Failed: func(err error) { r.failed <- err }, IdleSeals: int64(resident), MaxResident: resident}
 	spec.Build = func(runner partition.Runner) (*partition.Partition, error) {
-		return partition.New(3, partition.Live, partition.DefaultSettings(), book, runner, r.state, t0), nil
+		return partition.New(3, partition.Live, partition.DefaultSettings(), book, runner, state, t0), nil
 	}
 	pid, err := r.system.Root.SpawnNamed(host.NewOwner(spec, &r.stats), "owner")
 	if err != nil {

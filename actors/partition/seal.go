@@ -139,13 +139,21 @@ func (p *Partition) Committed(number int64) {
 		p.open[j].windows -= won.windows
 		p.open[j].letters -= won.letters
 	}
-	p.effects.Bills = p.effects.Bills[won.bills:]
-	p.effects.Windows = p.effects.Windows[won.windows:]
-	p.letters = p.letters[won.letters:]
+	p.effects.Bills = after(p.effects.Bills, won.bills)
+	p.effects.Windows = after(p.effects.Windows, won.windows)
+	p.letters = after(p.letters, won.letters)
 	for t := range p.told {
 		p.told[t].forget(won.next[t])
 	}
 	p.toldTrips(won.number)
+}
+
+// after is what follows the first n; of nothing it holds on to nothing.
+func after[T any](s []T, n int) []T {
+	if n == len(s) {
+		return nil
+	}
+	return s[n:]
 }
 
 // Waiting is how many bills, windows and dead letters no committed seal holds yet.

@@ -64,6 +64,9 @@ func (s *State) silence(env *Env) {
 		return
 	}
 	f := s.facts(env)
+	if s.alerts.NextDue(env.Rules, f) > env.Watermark {
+		return
+	}
 	if last := s.track.stateBefore(len(s.track.points)).last; last >= 0 {
 		f.LastID = s.track.ids.id(s.track.points[last].id)
 	}

@@ -66,7 +66,7 @@ func RunBare(ctx context.Context, s BareSpec) (b Bare, err error) {
 // consumeBare reads with the client settings of actors/ingest, and decodes with its decoder.
 func consumeBare(ctx context.Context, s BareSpec, say *json.Encoder) error {
 	heap.Tune()
-	used := meter()
+	used := Meter()
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers...), kgo.DisableClientMetrics(), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(500*time.Millisecond),
 		kgo.FetchMaxBytes(16<<20), kgo.FetchMaxPartitionBytes(512<<10), kgo.MaxDecompressBatchBytes(64<<20))

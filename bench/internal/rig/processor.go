@@ -64,7 +64,7 @@ func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	c.Checkpoint.Interval = s.Checkpoint
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 
-	used := meter()
+	used := Meter()
 	n, err := node.Start(ctx, c, node.Options{Mode: s.Mode, AppendTimes: s.AppendTimes, Log: log})
 	if err != nil {
 		return err

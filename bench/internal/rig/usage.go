@@ -37,8 +37,8 @@ func look() (time.Time, Usage) {
 		Mallocs: m.Mallocs, Bytes: m.TotalAlloc, GCs: m.NumGC}
 }
 
-// meter starts measuring this process; the result ends it.
-func meter() func() Usage {
+// Meter starts measuring this process; the result ends it.
+func Meter() func() Usage {
 	began, before := look()
 	return func() Usage {
 		ended, after := look()
