@@ -70,7 +70,7 @@ func sections() []section {
 		{"Run", []*cobra.Command{newDev(), newNode(), newBroker(), newSimulate()}},
 		{"Look", []*cobra.Command{newTrip(), newAlerts(), newConsume(), newCluster()}},
 		{"Event files", []*cobra.Command{newGenerate(), newConvert(), newProduce()}},
-		{"Operate", []*cobra.Command{newCatalogue(), newCheckpoint(), newPartition(), newDLQ(), newReconcile()}},
+		{"Operate", []*cobra.Command{newCatalogue(), newCheckpoint(), newLake(), newPartition(), newDLQ(), newReconcile()}},
 	}
 }
 

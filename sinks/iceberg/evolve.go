@@ -40,14 +40,22 @@ func (l *Lake) ensure(ctx context.Context, s *shape) error {
 	if err != nil {
 		return err
 	}
-	if owner := t.Properties()[propertyNamespace]; owner != string(l.namespace) {
-		return fmt.Errorf("%w: table %s belongs to namespace %q, not %q: give each namespace its own lake.database", sinks.ErrRefused, s.name, owner, l.namespace)
+	if err := l.owned(s, t); err != nil {
+		return err
 	}
 	missing, err := s.compare(t.Schema())
 	if err != nil || len(missing) == 0 {
 		return err
 	}
 	return l.addColumns(ctx, s, missing)
+}
+
+// owned refuses a table of another taximeter namespace.
+func (l *Lake) owned(s *shape, t *table.Table) error {
+	if owner := t.Properties()[propertyNamespace]; owner != string(l.namespace) {
+		return fmt.Errorf("%w: table %s belongs to namespace %q, not %q: give each namespace its own lake.database", sinks.ErrRefused, s.name, owner, l.namespace)
+	}
+	return nil
 }
 
 func (l *Lake) create(ctx context.Context, s *shape) error {

@@ -155,31 +155,39 @@ func TestCommitHeldBackAndReleased(t *testing.T) {
 	}
 }
 
-// The same, over a restore: the late commit is of the abandoned line, also of a table that
-// had no row of it.
+// The same, over a restore: the late commit is of the abandoned line, to a table that has
+// no row of it, or no row at all.
 func TestCommitHeldBackOverARestore(t *testing.T) {
-	w := newWorld(t)
-	slow, next := w.open(), w.open()
-	items := w.threeCheckpoints()
-	commit(t, next, 2, items[:2]...)
-	held, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	slow.interpose(func(_ string, commit func() error) error {
-		once.Do(func() { close(held); <-release })
-		return commit()
-	})
-	ended := make(chan error)
-	go func() { ended <- slow.Commit(t.Context(), sinks.Progress{Made: 2}, sinks.Progress{Made: 4}, items[2:]) }()
-	<-held
-	if err := next.Rewind(t.Context(), sinks.Progress{Made: 2}, checkpoint.Span{After: 2, Through: 4}); err != nil {
-		t.Fatal(err)
-	}
-	close(release)
-	if err := <-ended; !errors.Is(err, sinks.ErrMoved) {
-		t.Errorf("the late commit: %v", err)
-	}
-	wantEachOnce(t, next, 5)
-	if p, err := next.Progress(t.Context()); err != nil || p != (sinks.Progress{Made: 2, Restores: 1}) {
-		t.Fatal(p, err)
+	for _, late := range []func(*world) schemas.VerdictSpan{
+		func(w *world) schemas.VerdictSpan { return w.telemetry(0, "a", 2) },
+		func(w *world) schemas.VerdictSpan {
+			return w.ride(0, schemas.RideRecord{EventID: "r", TripID: "a", At: noon, Kind: "MATCH"})
+		},
+	} {
+		w := newWorld(t)
+		slow, next := w.open(), w.open()
+		commit(t, next, 2, item(0, 2, w.telemetry(0, "a", 5)))
+		held, release := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		slow.interpose(func(_ string, commit func() error) error {
+			once.Do(func() { close(held); <-release })
+			return commit()
+		})
+		items := []sinks.Item{item(0, 4, late(w))}
+		ended := make(chan error)
+		go func() { ended <- slow.Commit(t.Context(), sinks.Progress{Made: 2}, sinks.Progress{Made: 4}, items) }()
+		<-held
+		if err := next.Rewind(t.Context(), sinks.Progress{Made: 2}, checkpoint.Span{After: 2, Through: 4}); err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		if err := <-ended; !errors.Is(err, sinks.ErrMoved) {
+			t.Errorf("the late commit: %v", err)
+		}
+		wantEachOnce(t, next, 5)
+		wantRows(t, next, TableRides, []string{"event_id"})
+		if p, err := next.Progress(t.Context()); err != nil || p != (sinks.Progress{Made: 2, Restores: 1}) {
+			t.Fatal(p, err)
+		}
 	}
 }

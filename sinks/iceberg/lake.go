@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -39,9 +40,43 @@ type Lake struct {
 }
 
 // Open connects to the catalog and makes the tables what they should be: missing ones are
-// created, missing columns added, others refused with sinks.ErrRefused. Without a source
-// (nil) the lake can be looked at and maintained, not committed to.
+// created, missing columns added, others refused with sinks.ErrRefused.
 func Open(ctx context.Context, cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger) (*Lake, error) {
+	l, err := connect(ctx, cfg, namespace, source, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("lake: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// Existing connects to a lake to look at it or to maintain it. It changes no table and makes
+// none: one that is missing, or another namespace's, is an error.
+func Existing(ctx context.Context, cfg Config, namespace checkpoint.Namespace, log *slog.Logger) (*Lake, error) {
+	if kind, file, err := cfg.catalogKind(); err == nil && kind == catalogSQLite {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("no lake here: %w", err)
+		}
+	}
+	l, err := connect(ctx, cfg, namespace, nil, log)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range l.shapes() {
+		t, err := l.load(ctx, s)
+		if err == nil {
+			err = l.owned(s, t)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lake: %w", err), l.Close())
+		}
+	}
+	return l, nil
+}
+
+func connect(ctx context.Context, cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger) (*Lake, error) {
 	if faults := cfg.Validate(); len(faults) > 0 {
 		return nil, fmt.Errorf("%w: %s", sinks.ErrRefused, strings.Join(faults, "\n"))
 	}
@@ -54,9 +89,6 @@ func Open(ctx context.Context, cfg Config, namespace checkpoint.Namespace, sourc
 		if l.location, err = cfg.Warehouse.location(); err != nil {
 			return nil, errors.Join(err, close())
 		}
-	}
-	if err := l.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("lake: %w", err), close())
 	}
 	return l, nil
 }
