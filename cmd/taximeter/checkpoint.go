@@ -13,6 +13,7 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/cluster/node"
+	"taximeter/cmd/internal/operator"
 	"taximeter/cmd/internal/ui"
 )
 
@@ -79,6 +80,21 @@ func (o *chainFlags) open() (opened, error) {
 		where = "bucket " + cfg.Store.S3.Bucket + "/" + cfg.Store.S3.Prefix
 	}
 	return opened{cfg: cfg, where: where, store: st, chain: checkpoint.NewChain(st, ns)}, nil
+}
+
+// read opens the chain and reads the checkpoint that an optional number names: without one
+// the newest.
+func (o *chainFlags) read(ctx context.Context, args []string) (opened, checkpoint.Manifest, error) {
+	x, err := o.open()
+	if err != nil {
+		return x, checkpoint.Manifest{}, err
+	}
+	n, err := newest(args)
+	if err != nil {
+		return x, checkpoint.Manifest{}, err
+	}
+	m, err := operator.Read(ctx, x.chain, n)
+	return x, m, x.explain(err)
 }
 
 // explain puts an error of the chain in the user's words.

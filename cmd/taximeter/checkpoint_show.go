@@ -22,17 +22,9 @@ func newCheckpointShow() *cobra.Command {
 		Example: "  taximeter checkpoint show 45",
 		Args:    arguments("a checkpoint's number", 0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			x, err := o.open()
+			x, m, err := o.read(c.Context(), args)
 			if err != nil {
 				return err
-			}
-			n, err := newest(args)
-			if err != nil {
-				return err
-			}
-			m, err := operator.Read(c.Context(), x.chain, n)
-			if err != nil {
-				return x.explain(err)
 			}
 			d, err := operator.Show(c.Context(), x.store, x.chain, m)
 			if err != nil {

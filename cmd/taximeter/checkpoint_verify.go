@@ -29,17 +29,9 @@ Exit code 1 names every damaged object.`,
 		Example: "  taximeter checkpoint verify 45",
 		Args:    arguments("a checkpoint's number", 0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			x, err := o.open()
+			x, m, err := o.read(c.Context(), args)
 			if err != nil {
 				return err
-			}
-			n, err := newest(args)
-			if err != nil {
-				return err
-			}
-			m, err := operator.Read(c.Context(), x.chain, n)
-			if err != nil {
-				return x.explain(err)
 			}
 			r, err := verify(c.Context(), c, x.store, m)
 			if err != nil {

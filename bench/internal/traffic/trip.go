@@ -2,10 +2,10 @@ package traffic
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 
+	"taximeter/internal/plane"
 	"taximeter/schemas"
 	"taximeter/schemas/edge"
 )
@@ -50,7 +50,7 @@ var categories = []string{"economico", "economico", "economico", "conforto", "mo
 func (s *Stream) newTrip(request schemas.Millis) *trip {
 	region := &regions[s.rng.IntN(len(regions))]
 	t := &trip{number: s.counts.Trips, id: schemas.TripID(s.uuid()), driver: "m-" + strconv.Itoa(s.rng.IntN(40_000)),
-		home: moved(region.center, s.rng.NormFloat64()*4000, s.rng.NormFloat64()*4000)}
+		home: plane.Moved(region.center, s.rng.NormFloat64()*4000, s.rng.NormFloat64()*4000)}
 	passenger, category := "p-"+strconv.Itoa(s.rng.IntN(900_000)), categories[s.rng.IntN(len(categories))]
 	about := schemas.RideRecord{PassengerID: &passenger, DriverID: &t.driver, Region: &region.name, Category: &category}
 	if s.chance(0.25) {
@@ -122,13 +122,13 @@ func (s *Stream) pay(t *trip, start, end schemas.Millis) {
 func (s *Stream) drive(t *trip, r road, match, end schemas.Millis) {
 	device := "samsung SM-A556E"
 	for at := match + s.between(0, s.cfg.Every); at < end; at += s.cfg.Every {
-		place := moved(r.place(at), s.rng.NormFloat64()*3, s.rng.NormFloat64()*3)
+		place := plane.Moved(r.place(at), s.rng.NormFloat64()*3, s.rng.NormFloat64()*3)
 		kmh, precision := float32(s.rng.IntN(800))/10, float32(30+s.rng.IntN(120))/10
 		p := schemas.TelemetryRecord{EventID: s.eventID(), TripID: t.id, DriverID: t.driver, At: at, Lat: place.Lat, Lon: place.Lon,
 			SpeedKmh: &kmh, PrecisionM: &precision, Device: &device}
 		if s.chance(pointMoved) {
 			wrong := p
-			astray := moved(place, s.rng.NormFloat64()*600, s.rng.NormFloat64()*600)
+			astray := plane.Moved(place, s.rng.NormFloat64()*600, s.rng.NormFloat64()*600)
 			wrong.EventID, wrong.Lat, wrong.Lon = s.eventID(), astray.Lat, astray.Lon
 			s.send(t, at, edge.Line{Topic: schemas.Telemetry, Telemetry: &wrong})
 			p.Rectifies = &wrong.EventID
@@ -179,7 +179,7 @@ func (s *Stream) newRoad(from schemas.LatLon, start schemas.Millis, end *schemas
 	r.way = []schemas.LatLon{from}
 	for left := r.metres(*end); left > 0; {
 		block := min(left, 300+1500*s.rng.Float64())
-		at = moved(at, east*block, north*block)
+		at = plane.Moved(at, east*block, north*block)
 		r.way = append(r.way, at)
 		left -= block
 		east, north = north, east
@@ -199,7 +199,7 @@ func (r *road) place(at schemas.Millis) schemas.LatLon {
 	for i := 1; i < len(r.way); i++ {
 		a, b := r.way[i-1], r.way[i]
 		to = b
-		if length := flatMetres(a, b); left < length {
+		if length := plane.Metres(a, b); left < length {
 			share := left / length
 			to = schemas.LatLon{Lat: a.Lat + (b.Lat-a.Lat)*share, Lon: a.Lon + (b.Lon-a.Lon)*share}
 			break
@@ -208,22 +208,7 @@ func (r *road) place(at schemas.Millis) schemas.LatLon {
 		}
 	}
 	if r.aside.holds(at) {
-		to = moved(to, 900, 0)
+		to = plane.Moved(to, 900, 0)
 	}
 	return to
-}
-
-// metresPerDegree of latitude, near enough for laying roads.
-const metresPerDegree = 111_195
-
-// moved is a place so many metres east and north of another, to six places as phones send.
-func moved(from schemas.LatLon, east, north float64) schemas.LatLon {
-	return schemas.LatLon{Lat: rounded(from.Lat + north/metresPerDegree),
-		Lon: rounded(from.Lon + east/(metresPerDegree*math.Cos(from.Lat*math.Pi/180)))}
-}
-
-func rounded(degrees float64) float64 { return math.Round(degrees*1e6) / 1e6 }
-
-func flatMetres(a, b schemas.LatLon) float64 {
-	return math.Hypot((b.Lat-a.Lat)*metresPerDegree, (b.Lon-a.Lon)*metresPerDegree*math.Cos(a.Lat*math.Pi/180))
 }

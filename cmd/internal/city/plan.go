@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"taximeter/internal/plane"
 	"taximeter/schemas"
 )
 
@@ -167,7 +168,7 @@ func (t *ride) lay(c *City, region *Region, duration schemas.Millis) {
 	t.end = t.start + duration + pause
 	// The car comes from some way off, at a speed that fits in a town.
 	away := c.uniform(3, 8) * float64(t.start-t.matched) / 1000
-	t.from = moved(t.road.way[0], away*0.8, away*0.6)
+	t.from = plane.Moved(t.road.way[0], away*0.8, away*0.6)
 }
 
 func (c *City) category() string {

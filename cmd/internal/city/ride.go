@@ -3,6 +3,7 @@ package city
 import (
 	"strconv"
 
+	"taximeter/internal/plane"
 	"taximeter/schemas"
 )
 
@@ -89,7 +90,7 @@ func (c *City) position(t *ride, at schemas.Millis) {
 		speed = t.road.advance(c, at)
 		place = t.road.place()
 	}
-	place = moved(place, c.rng.NormFloat64()*3, c.rng.NormFloat64()*3)
+	place = plane.Moved(place, c.rng.NormFloat64()*3, c.rng.NormFloat64()*3)
 	sent := at
 	if t.quiet.holds(at) {
 		if t.lost {
@@ -130,7 +131,7 @@ func (c *City) tellPosition(t *ride, at schemas.Millis, right schemas.TelemetryR
 	var previous *schemas.EventID
 	for range wrongs {
 		wrong := right
-		astray := moved(schemas.LatLon{Lat: right.Lat, Lon: right.Lon}, c.rng.NormFloat64()*600, c.rng.NormFloat64()*600)
+		astray := plane.Moved(schemas.LatLon{Lat: right.Lat, Lon: right.Lon}, c.rng.NormFloat64()*600, c.rng.NormFloat64()*600)
 		wrong.Lat, wrong.Lon, wrong.Rectifies = astray.Lat, astray.Lon, previous
 		c.send(t, at, parcel{topic: schemas.Telemetry, telemetry: &wrong})
 		previous = &wrong.EventID

@@ -3,11 +3,9 @@ package city
 import (
 	"math"
 
+	"taximeter/internal/plane"
 	"taximeter/schemas"
 )
-
-// metresPerDegree of latitude, near enough for planning.
-const metresPerDegree = 111_195
 
 // road is the way of one ride and how far the car has come on it.
 type road struct {
@@ -26,27 +24,9 @@ type stretch struct{ from, to schemas.Millis }
 
 func (s stretch) holds(at schemas.Millis) bool { return s.from <= at && at < s.to }
 
-// moved is a place so many metres east and north of another.
-func moved(from schemas.LatLon, east, north float64) schemas.LatLon {
-	return schemas.LatLon{
-		Lat: rounded(from.Lat + north/metresPerDegree),
-		Lon: rounded(from.Lon + east/(metresPerDegree*math.Cos(from.Lat*math.Pi/180))),
-	}
-}
-
-// rounded to six places, about 0.1 m, as phones send them.
-func rounded(degrees float64) float64 { return math.Round(degrees*1e6) / 1e6 }
-
-// flatMetres is the distance for steering a car, good to a few per mille.
-func flatMetres(a, b schemas.LatLon) float64 {
-	north := (b.Lat - a.Lat) * metresPerDegree
-	east := (b.Lon - a.Lon) * metresPerDegree * math.Cos(a.Lat*math.Pi/180)
-	return math.Hypot(north, east)
-}
-
 // somewhere is a place within about 12 km of a centre.
 func (c *City) somewhere(center schemas.LatLon) schemas.LatLon {
-	return moved(center, c.rng.NormFloat64()*4000, c.rng.NormFloat64()*4000)
+	return plane.Moved(center, c.rng.NormFloat64()*4000, c.rng.NormFloat64()*4000)
 }
 
 // newRoad is a way of about so many metres through a grid of streets.
@@ -59,7 +39,7 @@ func (c *City) newRoad(from schemas.LatLon, metres float64) (r road) {
 	}
 	for metres > 0 {
 		block := min(metres, c.uniform(300, 2500))
-		at = moved(at, east*block, north*block)
+		at = plane.Moved(at, east*block, north*block)
 		r.way = append(r.way, at)
 		metres -= block
 		// A corner: left or right, but mostly onwards in the two directions of this ride.
@@ -79,9 +59,9 @@ func (r *road) leave() {
 	}
 	a, b := r.way[i-1], r.way[i]
 	aside := 900.0
-	out, back := moved(a, aside, 0), moved(b, aside, 0)
+	out, back := plane.Moved(a, aside, 0), plane.Moved(b, aside, 0)
 	if math.Abs(b.Lon-a.Lon) > math.Abs(b.Lat-a.Lat) {
-		out, back = moved(a, 0, aside), moved(b, 0, aside)
+		out, back = plane.Moved(a, 0, aside), plane.Moved(b, 0, aside)
 	}
 	r.driven = append(append(append([]schemas.LatLon(nil), r.way[:i]...), out, back), r.way[i:]...)
 }
@@ -101,7 +81,7 @@ func (r *road) advance(c *City, at schemas.Millis) (speed float64) {
 	}
 	r.into += speed * float64(tick) / 1000
 	for r.leg+1 < len(r.driven) {
-		length := flatMetres(r.driven[r.leg], r.driven[r.leg+1])
+		length := plane.Metres(r.driven[r.leg], r.driven[r.leg+1])
 		if r.into < length {
 			return speed
 		}
@@ -118,10 +98,10 @@ func (r *road) place() schemas.LatLon {
 		return r.driven[len(r.driven)-1]
 	}
 	a, b := r.driven[r.leg], r.driven[r.leg+1]
-	return along(a, b, r.into/flatMetres(a, b))
+	return along(a, b, r.into/plane.Metres(a, b))
 }
 
 // along is the place a share of the way from a to b.
 func along(a, b schemas.LatLon, share float64) schemas.LatLon {
-	return schemas.LatLon{Lat: rounded(a.Lat + (b.Lat-a.Lat)*share), Lon: rounded(a.Lon + (b.Lon-a.Lon)*share)}
+	return schemas.LatLon{Lat: plane.Rounded(a.Lat + (b.Lat-a.Lat)*share), Lon: plane.Rounded(a.Lon + (b.Lon-a.Lon)*share)}
 }
