@@ -48,7 +48,7 @@ type material struct {
 // generate writes the scenario's events to a file and has them simulated.
 func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 	cfg := city.Default(s.Seed, cityStart)
-	cfg.EventsPerSecond, cfg.Events = max(cityRate, partitionRate*float64(s.Partitions)), s.Events
+	cfg.EventsPerSecond, cfg.Events = max(cityRate, partitionRate*float64(s.Partitions), s.City), s.Events
 	living, err := city.New(cfg)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type Scenario struct {
 	Rules      []schemas.Rule // beside the city's
 	// Again sends all events a second time before the last life.
 	Again bool
+	City  float64 // events per second of event time, if more than usual
 }
 
 // Life is one process, from its start to its end.
