@@ -75,7 +75,8 @@ const MinInstant Millis = 946_684_800_000
 
 // CheckEvent is the first check of a decoded record, the same for Kafka and for files:
 // ids present, key equal to the trip, instant and telemetry position plausible.
-// key nil means that the source has no keys. The result is Counted when all holds.
+// key nil means that the source has no keys; a Kafka record without one has the key "". The
+// result is Counted when all holds.
 func CheckEvent(e *Event, key []byte) Verdict {
 	switch {
 	case e.TripID == "":

@@ -67,6 +67,10 @@ func (s *Source) decode(topic schemas.Topic, in *kgo.Record, r *schemas.Record, 
 		}
 		return 0, true
 	}
+	if in.Key == nil { // of a source that has keys: it lies here by chance
+		r.Fault = schemas.CheckEvent(&r.Event, []byte{})
+		return 0, true
+	}
 	r.Own = topic == schemas.Payments && r.Kind == schemas.PayBill && wroteBy(in, s.o.Namespace)
 	return 0, true
 }

@@ -283,6 +283,22 @@ func TestFaultyRecordsKeepTheirBytesAndTheirReason(t *testing.T) {
 	}
 }
 
+// A record without a key lies in no trip's partition but by chance: taken there, it would
+// meter a second trip of that id.
+func TestARecordWithoutAKeyIsNoTrips(t *testing.T) {
+	w := newWorld(t, nil)
+	keyless := record(schemas.Rides, 0, "keyless")
+	keyless.Key = nil
+	w.produce(w.client, keyless, record(schemas.Rides, 0, "good"))
+	b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{}))
+	if got := ids(b); got != "dlq:chave_diferente good" {
+		t.Errorf("read %s", got)
+	}
+	if b.Records[0].Key != nil {
+		t.Errorf("key %q, want none as it came", b.Records[0].Key)
+	}
+}
+
 // A schema that comes is used; one that was refused as unfit costs no question a second.
 func TestAnIDThatWasNotFoundIsAskedForAgainSoon(t *testing.T) {
 	w := newWorld(t, nil)

@@ -46,7 +46,7 @@ func (d *Desk) PreviewRequeue(ctx context.Context) (*Requeue, error) {
 // OpenRequeue ends other sessions, and only then reads what was sent so far.
 func (d *Desk) OpenRequeue(ctx context.Context) (*Requeue, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(d.brokers...), kgo.TransactionalID(transactionalID), kgo.TransactionTimeout(30*time.Second),
-		kgo.RecordPartitioner(partitioner()), kgo.RequiredAcks(kgo.AllISRAcks()))
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.RequiredAcks(kgo.AllISRAcks()))
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (q *Requeue) send(ctx context.Context, some []*Letter, by string, now schem
 		entry := Sent{now, by, q.sent[l.Source].Times + 1}
 		q.sent[l.Source] = entry
 		records = append(records,
-			&kgo.Record{Topic: *l.Topic, Partition: int32(l.Partition), Key: l.record.Key, Value: l.record.Value,
+			&kgo.Record{Topic: *l.Topic, Key: l.record.Key, Value: l.record.Value,
 				Headers: []kgo.RecordHeader{{Key: schemas.HeaderRequeued, Value: []byte(l.Source)}}},
 			&kgo.Record{Topic: schemas.TopicRequeues, Key: []byte(l.Source), Value: quoted(entry)})
 	}
@@ -169,19 +169,4 @@ func (q *Requeue) send(ctx context.Context, some []*Letter, by string, now schem
 		return errors.Join(err, q.client.AbortBufferedRecords(context.WithoutCancel(ctx)), q.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryAbort))
 	}
 	return q.client.EndTransaction(ctx, kgo.TryCommit)
-}
-
-// partitioner places records by their key, as every producer does; one without a key goes
-// where it came from.
-func partitioner() kgo.Partitioner {
-	keyed := kgo.StickyKeyPartitioner(nil)
-	return kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {
-		byKey := keyed.ForTopic(topic)
-		return func(r *kgo.Record, n int) int {
-			if r.Key == nil {
-				return int(r.Partition) % n
-			}
-			return byKey.Partition(r, n)
-		}
-	})
 }

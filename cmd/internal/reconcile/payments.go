@@ -88,7 +88,7 @@ func (x *payments) of(ctx context.Context, p schemas.Partition, e checkpoint.Ent
 		}
 		var event schemas.Event
 		v, _, err := x.events.Decode(ctx, schemas.Payments, r.Value, &event)
-		if err != nil || v != schemas.Counted || schemas.CheckEvent(&event, r.Key) != schemas.Counted || event.Kind == schemas.PayBill {
+		if err != nil || v != schemas.Counted || schemas.CheckEvent(&event, append([]byte{}, r.Key...)) != schemas.Counted || event.Kind == schemas.PayBill {
 			return err // not taken: dead letters that are not public yet
 		}
 		a := l.of(event.TripID)
