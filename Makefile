@@ -11,7 +11,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real lint
+.PHONY: bench-gate bench-scale lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,6 +41,12 @@ bench-state: ## what remembered events cost on disk, at checkpoints and in a rec
 
 bench-quick: ## what the processor costs per event, checked by the oracle; closes with a JSON line
 	go run ./bench/quick
+
+bench-gate: ## what CI holds the program to: allocations and CPU per event, results as the oracle's; under a minute
+	go run ./bench/quick -events 300000 -limits bench/quick/limits.json
+
+bench-scale: ## the meter's cost by live trips, remembered events, one hot trip and partitions; half an hour and 8 GB
+	go run ./bench/scale
 
 bench-peers: EVENTS := 2000000
 bench-peers: ROUNDS := 5

@@ -49,6 +49,7 @@ type bench struct {
 	batchBytes  int
 	checkpoint  time.Duration
 	profiles    string
+	limits      string
 	taximeter   string
 	brokers     string
 	registry    string
@@ -69,6 +70,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&b.batchBytes, "batch-bytes", 64<<10, "size of the preloaded log's batches, uncompressed")
 	flag.DurationVar(&b.checkpoint, "checkpoint", 30*time.Second, "time between checkpoints")
 	flag.StringVar(&b.profiles, "profiles", "", "folder for the processor's cpu.pprof and allocs.pprof; profiling costs some CPU")
+	flag.StringVar(&b.limits, "limits", "", "JSON file of what a run may cost; a run that costs more fails, as in CI")
 	flag.StringVar(&b.taximeter, "taximeter", "", "the taximeter program for the oracle; without it, it is built")
 	flag.StringVar(&b.brokers, "broker", "", "a Kafka broker with empty contract topics (CreateTime), instead of the embedded one")
 	flag.StringVar(&b.registry, "registry", "", "with --broker: its schema registry")
@@ -153,7 +155,14 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if differences > 0 {
 		return fmt.Errorf("%d results differ from the oracle's: the run is void", differences)
 	}
-	return nil
+	if b.limits == "" {
+		return nil
+	}
+	most, err := readLimits(b.limits)
+	if err != nil {
+		return err
+	}
+	return most.check(r)
 }
 
 func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
