@@ -46,7 +46,7 @@ type wall struct {
 }
 
 var walls = []wall{
-	{"github.com/asynkron/protoactor-go", []string{"actors/host", "actors/coordinator", "cluster/node"}, "the actor library is a shell around pure state machines and must stay replaceable"},
+	{"github.com/asynkron/protoactor-go", []string{"actors/host", "actors/coordinator", "cluster/node", "bench/scale" /* measures the host */}, "the actor library is a shell around pure state machines and must stay replaceable"},
 	{"github.com/hashicorp/memberlist", []string{"cluster/gossip"}, "gossip proposes a view, it decides nothing"},
 	{"github.com/cockroachdb/pebble", []string{"checkpoint/pebblestore", "cluster/node/embedded" /* its file lock */}, "state is reached through the checkpoint.Store port, or a crash test cannot stand in for it"},
 	{"github.com/twmb/franz-go", []string{"actors/ingest", "sinks/kafkaout", "sinks/iceberg" /* reads again what was consumed */, "sinks/webhook" /* a group of its own, on results only */, "schemas/registry", "cluster/node", "cmd", "bench"}, "a second place that reads or writes Kafka is a second place that moves offsets"},

@@ -1,7 +1,6 @@
 package checkpoint_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -68,5 +67,5 @@ func TestADayOfCheckpointsCostsTheSameAtItsEnd(t *testing.T) {
 	if day.objects > hour.objects+2 || day.manifest > hour.manifest+hour.manifest/10 || day.calls > hour.calls+hour.calls/10 {
 		t.Errorf("after an hour %+v, after a day %+v", hour, day)
 	}
-	t.Log(fmt.Sprintf("twenty checkpoints and a collection: %d calls, %d objects beside the manifests, a manifest of %d bytes", day.calls, day.objects, day.manifest))
+	t.Logf("twenty checkpoints and a collection: %d calls, %d objects beside the manifests, a manifest of %d bytes", day.calls, day.objects, day.manifest)
 }

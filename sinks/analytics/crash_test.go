@@ -104,11 +104,3 @@ func wantWhole(t *testing.T, db *analytics.DB) {
 		}
 	}
 }
-
-// passAll lets a follower go on after any error, as a node does, and counts them.
-func passAll(errs *int) func(error) bool {
-	return func(err error) bool {
-		*errs++
-		return *errs < 10_000
-	}
-}

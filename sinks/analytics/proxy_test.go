@@ -127,3 +127,11 @@ func TestClickHouseBreaksOffAmidTheRows(t *testing.T) {
 func TestClickHouseLosesAnswers(t *testing.T) {
 	testCut(t, clickhouseServer(t), false, "janela_inicio", "atualizado_em")
 }
+
+// passAll lets a follower go on after any error, as a node does, and counts them.
+func passAll(errs *int) func(error) bool {
+	return func(err error) bool {
+		*errs++
+		return *errs < 10_000
+	}
+}

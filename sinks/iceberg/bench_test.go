@@ -23,7 +23,11 @@ func BenchmarkCommitTelemetry(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer l.Close()
+	defer func() {
+		if err := l.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
 	speed, precision, device := float32(31.5), float32(6), "android-14"
 	records := lane{schemas.Telemetry, 0}
 	for i := range events {

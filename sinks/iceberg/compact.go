@@ -200,11 +200,10 @@ func deadDeletes(ctx context.Context, t *table.Table, gone map[string]struct{}, 
 		if m.ManifestContent() != iceberg.ManifestContentDeletes {
 			continue
 		}
-		entries, err := m.FetchEntries(fs, true)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
+		for e, err := range m.Entries(fs, true) {
+			if err != nil {
+				return nil, err
+			}
 			newer[e.DataFile().FilePath()] = e.SequenceNum() > sequence
 		}
 	}

@@ -163,7 +163,7 @@ func (c Config) catalogKind() (kind catalogKind, address string, err error) {
 			return catalogREST, c.Catalog, nil
 		}
 	}
-	return 0, "", fmt.Errorf("%q is neither sqlite:FILE, postgres://... nor http(s)://...", redact(c.Catalog))
+	return 0, "", fmt.Errorf("%q is none of sqlite:FILE, postgres://HOST/DATABASE and https://HOST", redact(c.Catalog))
 }
 
 // redact hides a password, for messages.

@@ -88,7 +88,11 @@ func (w *world) open() *Lake {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { l.Close() })
+	w.t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
 	return l
 }
 

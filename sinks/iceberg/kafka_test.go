@@ -149,7 +149,11 @@ func TestLakeFromKafka(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	commit(t, l, 2, item(0, 2, w.told(lane{schemas.Telemetry, 0}, schemas.VerdictRun{Verdict: schemas.Counted, Length: 1}, schemas.VerdictRun{Verdict: schemas.Duplicate, Length: 2},
 		schemas.VerdictRun{Verdict: schemas.NoRecord, Length: 4}, schemas.VerdictRun{Verdict: schemas.Late, Length: 1}, schemas.VerdictRun{Verdict: schemas.NoRecord, Length: 1})))
 	wantRows(t, l, TableTelemetry, []string{columnOffset, "veredito"}, "0 contado", "7 atrasado")

@@ -53,7 +53,7 @@ func TestAnAlertReachesTheChannelsOfItsRegion(t *testing.T) {
 		t.Errorf("%s", r.body)
 	}
 	mac := hmac.New(sha256.New, []byte("01234567890123456789012345678901"))
-	fmt.Fprintf(mac, "recife-4.%s.%s", r.header.Get("webhook-timestamp"), r.body)
+	mac.Write(fmt.Appendf(nil, "recife-4.%s.%s", r.header.Get("webhook-timestamp"), r.body))
 	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); r.header.Get("webhook-signature") != want || r.header.Get("webhook-id") != "recife-4" {
 		t.Errorf("%v, want signature %s", r.header, want)
 	}

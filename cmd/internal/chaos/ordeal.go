@@ -200,7 +200,7 @@ func (r *ordealRun) feed(ctx context.Context) error {
 	}
 }
 
-const lastSeconds = 2 * time.Second
+const closing = 2 * time.Second
 
 // endure waits until the node works, lets the fault happen, and waits until the node is
 // well again.
@@ -232,7 +232,7 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 			fullest = max(fullest, p.Trips)
 			res.Waited[i] = res.Waited[i] || strings.Join(p.Waiting[:], "") != ""
 		}
-		if time.Until(deadline) < lastSeconds {
+		if time.Until(deadline) < closing {
 			res.Resident = min(res.Resident, fullest)
 		}
 	}

@@ -65,7 +65,7 @@ func (w *watch) run(ctx context.Context, where *world.World) error {
 			}
 		case err := <-ended:
 			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-				return nil
+				return nil //nolint:nilerr // it ended because the run is over
 			}
 			return err
 		}

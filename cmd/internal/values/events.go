@@ -28,14 +28,14 @@ func (e *Events) Decode(ctx context.Context, topic schemas.Topic, value []byte, 
 		case registry.Unavailable(asked):
 			return 0, "", Asked(asked)
 		case asked != nil:
-			return schemas.DLQUnknownSchema, asked.Error(), nil
+			return schemas.DLQUnknownSchema, asked.Error(), nil //nolint:nilerr // the fault is the verdict
 		}
 		if err = e.decoder.Learn(topic, unknown.ID, schema); err == nil {
 			err = e.decoder.Decode(topic, value, event)
 		}
 	}
 	if err != nil {
-		return schemas.DLQUnreadable, err.Error(), nil
+		return schemas.DLQUnreadable, err.Error(), nil //nolint:nilerr // the fault is the verdict
 	}
 	return schemas.Counted, "", nil
 }

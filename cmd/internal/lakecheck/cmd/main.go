@@ -48,7 +48,7 @@ func run(ctx context.Context) (err error) {
 	if _, err := os.Stat(filepath.Join(*shared, "data")); err == nil {
 		inputs = append(inputs, lakecheck.Porto(*shared))
 	} else {
-		fmt.Printf("NOTE: no reference recordings at %s (see TAXIMETER_SHARED): real trips are left out\n", *shared)
+		fmt.Fprintf(os.Stderr, "NOTE: no reference recordings at %s (see TAXIMETER_SHARED): real trips are left out\n", *shared)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	var cases []lakecheck.Case
