@@ -35,7 +35,7 @@ func (everything) Partitions() []admin.PartitionStatus {
 }
 
 func (everything) Checkpoints(context.Context, int) (admin.CheckpointStatus, error) {
-	return admin.CheckpointStatus{}, nil
+	return admin.CheckpointStatus{Sinks: []admin.SinkStatus{{Name: "lake", Error: "down"}}}, nil
 }
 func (everything) Ready() error { return nil }
 func (everything) Cluster() admin.ClusterStatus {
