@@ -90,7 +90,11 @@ func TestCommitsOfADay(t *testing.T) {
 	some := min(100, n/3)
 	first, last := mean(costs[:some]), mean(costs[n-some:])
 	t.Logf("%d commits: CPU per commit %s (first %d) and %s (last %d); maintenance %s a commit; all %s", n, first, some, last, some, upkeep/time.Duration(n), processor()-start)
-	if last > first*3/2 {
+	limit := first * 3 / 2
+	if n < 300 { // the tables are empty in the beginning, and a short run is mostly that
+		limit = first * 2
+	}
+	if last > limit {
 		t.Errorf("a commit costs %s after %d commits, and %s in the beginning", last, n, first)
 	}
 	for _, s := range l.shapes() {
