@@ -80,7 +80,9 @@ func (s *Server) register(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v, err = now(s, find); err != nil {
+		// Where a broker answers a repeated request with another record's offset, the state may
+		// be short of ours yet: read to the log's end.
+		if v, err = known(r.Context(), s, find); err != nil {
 			return nil, err
 		}
 	}

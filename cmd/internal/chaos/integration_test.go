@@ -38,8 +38,8 @@ func TestEveryPointByName(t *testing.T) {
 // How many runs a round of integration tests can afford; `make chaos` and `make chaos-real`
 // make as many as wanted.
 const (
-	manyRuns = 200
-	realRuns = 20
+	manyRuns = 100
+	realRuns = 8
 )
 
 func TestManyCrashRuns(t *testing.T) {
