@@ -152,13 +152,13 @@ func (c *clusterRun) zombie(ctx context.Context, m *member, plan inject.Plan) er
 		return c.kill(ctx, m, patience)
 	}
 	began := time.Now()
-	m.away = true
+	m.away.Store(true)
 	flows, err := c.flows(ctx, m)
 	if err == nil {
 		err = c.takenOver(ctx, m, flows)
 	}
 	c.times.TakeOver = append(c.times.TakeOver, time.Since(began))
-	m.away = false
+	m.away.Store(false)
 	if err := errors.Join(err, m.process.signal(syscall.SIGCONT)); err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (c *clusterRun) without(ctx context.Context, m *member, kind Kind, d time.D
 	}
 	times := &c.times.Resign
 	if kind != CutKafka && kind != CutStore {
-		m.away = true
+		m.away.Store(true)
 		times = &c.times.TakeOver
 	}
 	const noticed = 4 * time.Second
@@ -327,7 +327,7 @@ func (c *clusterRun) without(ctx context.Context, m *member, kind Kind, d time.D
 		*times = append(*times, time.Since(began))
 	}
 	pause(ctx, d-time.Since(began))
-	m.away = false
+	m.away.Store(false)
 	return errors.Join(err, heal())
 }
 

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,6 +31,7 @@ type fleet struct {
 	registry *relay
 	lan      *lan
 	nodes    []*member
+	roster   atomic.Pointer[[]*member] // nodes, for those who only look
 	starts   int
 	patience time.Duration // until the cluster must be whole again
 	client   http.Client
@@ -53,10 +55,10 @@ type member struct {
 	zone    string
 	old     bool // runs the version before: Options.From, or held at its protocol
 	process *process
-	away    bool // frozen or cut off: it is not asked, and not expected
+	away    atomic.Bool // frozen or cut off: it is not asked, and not expected
 }
 
-func (m *member) up() bool { return m.process != nil && !m.process.gone() && !m.away }
+func (m *member) up() bool { return m.process != nil && !m.process.gone() && !m.away.Load() }
 
 // add makes room for one node more.
 func (f *fleet) add(seed uint64) (*member, error) {
@@ -86,6 +88,8 @@ func (f *fleet) add(seed uint64) (*member, error) {
 	at := m.wire.listener.Addr().(*net.TCPAddr)
 	m.wire.rename = through(at.IP.String(), int32(at.Port))
 	f.nodes = append(f.nodes, m)
+	roster := slices.Clone(f.nodes)
+	f.roster.Store(&roster)
 	return m, nil
 }
 

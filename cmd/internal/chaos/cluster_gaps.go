@@ -37,7 +37,10 @@ func (c *clusterRun) observe(ctx context.Context) <-chan error {
 	}
 	go func() {
 		for pause(ctx, gapsEvery) {
-			for _, m := range c.fleet.living() {
+			for _, m := range *c.fleet.roster.Load() {
+				if m.away.Load() {
+					continue
+				}
 				if partitions, err := ask[[]admin.PartitionStatus](ctx, c.fleet, m, "/partitions"); err == nil {
 					c.gaps.look(partitions, time.Now())
 				}
