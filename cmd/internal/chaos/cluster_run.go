@@ -179,11 +179,19 @@ func (c *clusterRun) stopAll(ctx context.Context) error {
 	return nil
 }
 
+// Alerts are also looked at for a moment after the acts, when what has moved catches up, and
+// waited for until they would be late.
+const (
+	alertsAfter   = 5 * time.Second
+	alertDeadline = 10 * time.Second
+)
+
 // live lets the acts happen while events come in.
 func (c *clusterRun) live(ctx context.Context) (err error) {
 	feeding, enough := context.WithCancel(ctx)
+	watching, seen := context.WithCancel(ctx)
 	fed := make(chan error, 1)
-	watched := c.observe(feeding)
+	watched := c.observe(watching)
 	go func() { fed <- c.feed(feeding) }()
 	began := time.Now()
 	for _, a := range c.cs.Acts {
@@ -192,9 +200,17 @@ func (c *clusterRun) live(ctx context.Context) (err error) {
 			break
 		}
 	}
+	if c.watch != nil {
+		pause(ctx, alertsAfter)
+	}
 	ended := time.Now()
 	enough()
-	err = errors.Join(err, <-fed, <-watched)
+	err = errors.Join(err, <-fed)
+	if c.watch != nil {
+		pause(ctx, alertDeadline)
+	}
+	seen()
+	err = errors.Join(err, <-watched)
 	c.fleet.mu.Lock()
 	c.times.Move = c.fleet.moves.took
 	c.fleet.mu.Unlock()

@@ -38,8 +38,8 @@ func TestEveryPointByName(t *testing.T) {
 // How many runs a round of integration tests can afford; `make chaos` and `make chaos-real`
 // make as many as wanted.
 const (
-	manyRuns = 100
-	realRuns = 8
+	manyRuns = 200
+	realRuns = 20
 )
 
 func TestManyCrashRuns(t *testing.T) {
@@ -90,13 +90,14 @@ func TestPartitionsWithMuchStateMove(t *testing.T) {
 
 // One node has everything, a second comes and takes half, and no alert is late for it.
 func TestASecondNodeTakesHalfWithinTheAlertDeadline(t *testing.T) {
-	const deadline, enough = 10 * time.Second, 10
+	const enough = 10
 	s := scenarioOf(t, 140, 1, "grow")
 	s.Rate = 3000
 	r := runCluster(t, Options{Binary: build(t)}, s)
-	if latest := Percentile(r.Times.Alert, 100); latest > deadline || len(r.Times.Alert) < enough {
+	if latest := Percentile(r.Times.Alert, 100); latest > alertDeadline || len(r.Times.Alert) < enough {
 		t.Errorf("%d alerts while half of the partitions moved, the latest after %s", len(r.Times.Alert), latest)
 	}
+	t.Logf("%d alerts, p50 %s, the latest after %s", len(r.Times.Alert), Percentile(r.Times.Alert, 50), Percentile(r.Times.Alert, 100))
 	if len(r.Times.Move) < s.Partitions/2 {
 		t.Errorf("%d of %d partitions moved", len(r.Times.Move), s.Partitions)
 	}
