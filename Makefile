@@ -24,9 +24,11 @@ test: ## tests that need nothing but Go
 	@[ -d "$(SHARED)" ] || echo "NOTE: no reference recordings at $(SHARED) (see TAXIMETER_SHARED): tests on real trips are left out"
 	go test -race -timeout 9m ./...
 
+# The packages that have tests against servers; `make test` has run all others.
+integration: PACKAGES := $(shell grep -rl '^//go:build integration' --include=*_test.go . | xargs -n1 dirname | sort -u)
 integration: ## tests against Kafka, S3, PostgreSQL and ClickHouse; installs them into the user's cache
 	.ci/install
-	.ci/with-servers go test -race -tags integration -timeout 30m ./...
+	.ci/with-servers go test -race -tags integration -timeout 40m $(PACKAGES)
 
 bench: ## the parts' benchmarks, then the whole path: cost in both shapes, latency at two rates (see bench/README.md)
 	go test -run '^$$' -bench . -benchmem ./...
