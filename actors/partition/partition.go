@@ -94,6 +94,7 @@ type Partition struct {
 	seals     int64 // made by this partition object
 	open      []openSeal
 	dirty     []*Slot
+	scratch   []byte // of the row being written, empty in between
 	tell      Tell
 	told      [schemas.NumInputs]verdictLog // since the base's cut
 	summaries map[schemas.TripID]summary    // told since the base's cut

@@ -55,11 +55,13 @@ func (p *Partition) Seal(number int64) Sealed {
 		out.Seen = append(out.Seen, id)
 	}
 	slices.Sort(out.Seen)
-	out.Changes = append(out.Changes, Change{[]byte(keyHeader), p.header(out.Seen)})
+	const rowsPerTrip = 3 // head, points, timer; a timer that moved is one more
+	var in slab
+	out.Changes = append(make([]Change, 0, 1+(rowsPerTrip+1)*len(p.dirty)), Change{[]byte(keyHeader), p.header(out.Seen)})
 	trips := p.tellTrips(number)
 	for _, s := range p.dirty {
 		if p.trips[s.ID] == s { // else it expired and a new trip took its rows over
-			out.Changes = p.write(out.Changes, s)
+			out.Changes = p.write(out.Changes, s, &in)
 		}
 	}
 	p.dirty = p.dirty[:0]
@@ -77,38 +79,61 @@ func (p *Partition) Seal(number int64) Sealed {
 // its points more often.
 const maxParts = 16
 
+// slab hands out copies in pieces of large allocations: the rows of a seal live and die together.
+type slab struct{ free []byte }
+
+const slabBytes = 64 << 10
+
+func (s *slab) keep(b []byte) []byte {
+	if len(b) > len(s.free) {
+		s.free = make([]byte, max(len(b), slabBytes))
+	}
+	n := copy(s.free, b)
+	kept := s.free[:n:n]
+	s.free = s.free[n:]
+	return kept
+}
+
 // write appends the rows of one changed trip.
-func (p *Partition) write(rows []Change, s *Slot) []Change {
+func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 	s.dirty = false
 	due := s.Trip.Due()
 	gone := s.Trip.Expired()
 	parts := s.parts
+	var key [64]byte // ids are rarely longer
+	head := appendTripKey(key[:0], s.ID)
+	point := func(part int) []byte { return binary.BigEndian.AppendUint32(head, uint32(part)) }
+	put := func(key, value []byte) {
+		rows = append(rows, Change{in.keep(key), in.keep(value)})
+		p.scratch = value[:0]
+	}
+	remove := func(key []byte) { rows = append(rows, Change{in.keep(key), nil}) }
 	switch {
 	case gone || s.Trip.PointsHeld() == 0:
 		parts = 0
 	case parts == maxParts:
 		parts = 1
-		rows = append(rows, Change{PointsKey(s.ID, 0), s.Trip.AppendAllPoints(nil)})
+		put(point(0), s.Trip.AppendAllPoints(p.scratch))
 	case s.Trip.HasNewPoints():
-		rows = append(rows, Change{PointsKey(s.ID, parts), s.Trip.AppendNewPoints(nil)})
+		put(point(parts), s.Trip.AppendNewPoints(p.scratch))
 		parts++
 	}
 	for i := parts; i < s.parts; i++ {
-		rows = append(rows, Change{PointsKey(s.ID, i), nil})
+		remove(point(i))
 	}
 	s.parts = parts
 	if gone {
-		rows = append(rows, Change{TripKey(s.ID), nil})
+		remove(head)
 		due = schemas.EndOfTime
 	} else {
-		rows = append(rows, Change{TripKey(s.ID), s.Trip.AppendHead(binary.AppendUvarint(nil, uint64(parts)))})
+		put(head, s.Trip.AppendHead(binary.AppendUvarint(p.scratch, uint64(parts))))
 	}
 	if s.stored != due {
 		if s.stored != schemas.EndOfTime {
-			rows = append(rows, Change{DueKey(DueTrip{s.stored, s.ID}), nil})
+			remove(appendDueKey(p.scratch, DueTrip{s.stored, s.ID}))
 		}
 		if due != schemas.EndOfTime {
-			rows = append(rows, Change{DueKey(DueTrip{due, s.ID}), []byte{}})
+			rows = append(rows, Change{in.keep(appendDueKey(p.scratch, DueTrip{due, s.ID})), []byte{}})
 		}
 		s.stored = due
 	}
@@ -294,8 +319,10 @@ func HeaderKey() []byte { return []byte(keyHeader) }
 
 // TripKey is the row of one trip's head. The length in front keeps the rows of a trip whose
 // id begins with another's apart.
-func TripKey(id schemas.TripID) []byte {
-	return append(binary.AppendUvarint([]byte(prefixRow), uint64(len(id))), id...)
+func TripKey(id schemas.TripID) []byte { return appendTripKey(nil, id) }
+
+func appendTripKey(dst []byte, id schemas.TripID) []byte {
+	return append(binary.AppendUvarint(append(dst, prefixRow...), uint64(len(id))), id...)
 }
 
 // PointsKey is a row of a trip's points.
@@ -304,9 +331,10 @@ func PointsKey(id schemas.TripID, part int) []byte {
 }
 
 // DueKey is the row that lists a trip to be woken; it sorts as (Due, ID) does.
-func DueKey(d DueTrip) []byte {
-	k := binary.BigEndian.AppendUint64([]byte(prefixDue), uint64(d.Due)^signBit)
-	return append(k, d.ID...)
+func DueKey(d DueTrip) []byte { return appendDueKey(nil, d) }
+
+func appendDueKey(dst []byte, d DueTrip) []byte {
+	return append(binary.BigEndian.AppendUint64(append(dst, prefixDue...), uint64(d.Due)^signBit), d.ID...)
 }
 
 // DueEnd lies after every DueKey.

@@ -183,7 +183,11 @@ func (o *owner) Due(partition.DueTrip, schemas.Millis, int) ([]partition.DueTrip
 }
 
 func (o *owner) Apply(changes []partition.Change) error {
-	b := o.store.NewBatch()
+	bytes := 0
+	for _, c := range changes {
+		bytes += len(c.Key) + len(c.Value)
+	}
+	b := o.store.NewBatchOf(len(changes), bytes)
 	for _, c := range changes {
 		if c.Value == nil {
 			b.Delete(c.Key)

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -74,6 +75,18 @@ type Batch struct {
 
 // NewBatch begins one. Apply uses it up.
 func (st *Store) NewBatch() *Batch { return &Batch{b: st.db.NewBatch()} }
+
+// NewBatchOf begins one that will hold about so many keys, and bytes of keys and values: it
+// does not grow, which would copy it several times over.
+func (st *Store) NewBatchOf(keys, bytes int) *Batch {
+	return &Batch{b: st.db.NewBatchWithSize(batchHeader + bytes + keys*rowOverhead)}
+}
+
+// Of Pebble's encoding of a batch: before the rows, and at most of each row.
+const (
+	batchHeader = 12
+	rowOverhead = 1 + 2*binary.MaxVarintLen32
+)
 
 func (b *Batch) Put(key, value []byte) { b.err = errors.Join(b.err, b.b.Set(key, value, nil)) }
 func (b *Batch) Delete(key []byte)     { b.err = errors.Join(b.err, b.b.Delete(key, nil)) }

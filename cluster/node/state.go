@@ -49,7 +49,11 @@ func (s *state) Due(from partition.DueTrip, upTo schemas.Millis, limit int) ([]p
 }
 
 func (s *state) Apply(changes []partition.Change) error {
-	b := s.store.NewBatch()
+	bytes := 0
+	for _, c := range changes {
+		bytes += len(c.Key) + len(c.Value)
+	}
+	b := s.store.NewBatchOf(len(changes), bytes)
 	for _, c := range changes {
 		if c.Value == nil {
 			b.Delete(c.Key)

@@ -35,11 +35,11 @@ func openRoute[T any](set func(*T, []schemas.LatLon)) func(*node) (func(*T, stri
 		}
 		return func(t *T, s string) error {
 			c := cursor{s: s}
-			route := []schemas.LatLon{}
+			const pointBytes = 16 // two doubles, or more where the writer has more fields
+			route := make([]schemas.LatLon, 0, len(s)/pointBytes)
 			c.each(n, &item, func(_ string, v value) {
-				var point schemas.LatLon
-				c.fail(p.run(v.text, &point))
-				route = append(route, point)
+				route = append(route, schemas.LatLon{})
+				c.fail(p.run(v.text, &route[len(route)-1]))
 			})
 			set(t, route)
 			return c.err

@@ -18,6 +18,9 @@ const (
 	maxValue  = 900_000
 	maxKey    = 16_000
 	maxDetail = 8_000
+
+	// roomBytes is how much of the results lies in one piece.
+	roomBytes = 64 << 10
 )
 
 // records are the outbox as it goes out: the same bytes for the same arguments.
@@ -27,21 +30,34 @@ func (o Options) records(p schemas.Partition, made checkpoint.Number, out *schem
 		header(schemas.HeaderNamespace, o.Namespace),
 		header(schemas.HeaderCheckpoint, strconv.FormatInt(int64(made), 10)),
 	}
+	// The results lie in few objects: they go out, and are let go, together.
+	results := make([]kgo.Record, 0, len(out.Bills)+len(out.Windows))
+	var room []byte
+	keep := func(topic string, key schemas.TripID, value []byte) {
+		if len(key)+len(value) > cap(room)-len(room) {
+			room = make([]byte, 0, max(roomBytes, len(key)+len(value)))
+		}
+		at := len(room)
+		room = append(append(room, key...), value...)
+		results = append(results, kgo.Record{Topic: topic, Partition: int32(p), Headers: stamp,
+			Key: room[at : at+len(key) : at+len(key)], Value: room[at+len(key) : len(room) : len(room)]})
+		all = append(all, &results[len(results)-1])
+	}
+	var value []byte
+	var err error
 	for i := range out.Bills {
 		b := &out.Bills[i]
-		value, err := codec.AppendBill(nil, o.Schemas.Payment, b, int64(made))
-		if err != nil {
+		if value, err = codec.AppendBill(value[:0], o.Schemas.Payment, b, int64(made)); err != nil {
 			return nil, fmt.Errorf("bill %d of trip %s: %w", b.Version, b.TripID, err)
 		}
-		all = append(all, &kgo.Record{Topic: schemas.TopicPayments, Partition: int32(p), Key: []byte(b.TripID), Value: value, Headers: stamp})
+		keep(schemas.TopicPayments, b.TripID, value)
 	}
 	for i := range out.Windows {
 		w := &out.Windows[i]
-		value, err := codec.AppendWindow(nil, o.Schemas.Window, w, int64(made))
-		if err != nil {
+		if value, err = codec.AppendWindow(value[:0], o.Schemas.Window, w, int64(made)); err != nil {
 			return nil, fmt.Errorf("window %s of trip %s: %w", w.Start, w.TripID, err)
 		}
-		all = append(all, &kgo.Record{Topic: schemas.TopicWindows, Partition: int32(p), Key: []byte(w.TripID), Value: value, Headers: stamp})
+		keep(schemas.TopicWindows, w.TripID, value)
 	}
 	for i := range out.DeadLetters {
 		all = append(all, deadLetter(p, &out.DeadLetters[i], stamp))
