@@ -27,6 +27,9 @@ type Case struct {
 	Analytics  string `json:"analytics"` // SQLite file
 	Expected   string `json:"expected"`  // folder that simulate wrote
 	Published  string `json:"published"` // folder in the form of simulate's, of what was read back
+	// Resent: some events may lie in the topics more often than in the file, and so at other
+	// offsets than their number in it.
+	Resent bool `json:"resent"`
 	// Ends are the end offsets of the input topics, by topic and partition.
 	Ends map[string][]int64 `json:"ends"`
 }

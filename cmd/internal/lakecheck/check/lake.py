@@ -39,7 +39,8 @@ def check_events(lake, wanted, found):
     counts, trips = Counter(), set()
     for topic, name in TABLES.items():
         rows = both(lake, name, found)
-        found.tables(name, found.by_key(name, rows, "particao", "offset_kafka"), wanted[name])
+        found.by_key(name, rows, "particao", "offset_kafka")
+        found.tables(name, found.by_key(name, rows, "trip_id", "event_id"), wanted[name])
         found.find(name, (f"verdict {r['veredito']} at offset {r['offset_kafka']}" for r in rows if r["veredito"] not in ACCEPTED))
         counts.update((topic, r["particao"], r["veredito"]) for r in rows)
         trips.update(r["trip_id"] for r in rows)
@@ -90,6 +91,8 @@ def check_verdicts(lake, case, simulated, counts, sent, bills, found):
         wanted = Counter({v.replace(":", "_"): n for v, n in simulated["particoes"].get(str(p), {}).items()})
         alike = [ACCEPTED, UNREADABLE] + [(v,) for v in verdicts if v not in ACCEPTED + UNREADABLE + ("proprio",)]
         for vs in alike:
+            if vs == ("duplicado",) and case["resent"]:
+                continue
             found.equal(f"vereditos of partition {p}: {' + '.join(vs)}", sum(by_partition[p, v] for v in vs), sum(wanted[v] for v in vs))
     own = sum(by_partition[p, "proprio"] for p in range(case["partitions"]))
     if own > bills:  # the last ones need not have been read back
@@ -103,7 +106,8 @@ def check_ends(case, next_offset, sent, found):
         for p, end in enumerate(ends):
             least = sent.get((topic, p), 0)
             if TABLES[topic] != "pagamentos":
-                found.equal(f"{topic} partition {p}: end of the topic", end, least)
+                if not case["resent"]:
+                    found.equal(f"{topic} partition {p}: end of the topic", end, least)
                 least = end
             if not least <= next_offset[topic, p] <= end:
                 found.find("vereditos", [f"{topic} partition {p} ends at {next_offset[topic, p]}, must be {least} to {end}"])

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"taximeter/cmd/internal/lakecheck"
+	"taximeter/cmd/internal/lakecheck/inputs"
 )
 
 func main() {
@@ -44,16 +45,16 @@ func run(ctx context.Context) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	inputs := []lakecheck.Input{lakecheck.Generated(*seed, *events)}
+	all := []inputs.Input{inputs.Generated(*seed, *events)}
 	if _, err := os.Stat(filepath.Join(*shared, "data")); err == nil {
-		inputs = append(inputs, lakecheck.Porto(*shared))
+		all = append(all, inputs.Porto(*shared))
 	} else {
 		fmt.Fprintf(os.Stderr, "NOTE: no reference recordings at %s (see TAXIMETER_SHARED): real trips are left out\n", *shared)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	var cases []lakecheck.Case
-	for _, in := range inputs {
-		c, err := lakecheck.Run(ctx, in, filepath.Join(dir, in.Name), log)
+	for _, in := range all {
+		c, err := inputs.Run(ctx, in, filepath.Join(dir, in.Name), log)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package lakecheck
+package inputs
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"taximeter/actors/rule"
 	"taximeter/cmd/internal/city"
 	"taximeter/cmd/internal/dev"
+	"taximeter/cmd/internal/lakecheck"
 	"taximeter/cmd/internal/recordings"
 	"taximeter/cmd/internal/simulation"
 	"taximeter/cmd/internal/world"
@@ -71,9 +72,9 @@ func Porto(shared string) Input {
 
 // Run takes the input through the whole program, with lake and analytical tables, and
 // through simulate. dir, which must not be there yet, keeps everything.
-func Run(ctx context.Context, in Input, dir string, log *slog.Logger) (Case, error) {
+func Run(ctx context.Context, in Input, dir string, log *slog.Logger) (lakecheck.Case, error) {
 	o := dev.DefaultOptions()
-	c := Case{Name: in.Name, Partitions: o.Partitions, Database: "taximeter",
+	c := lakecheck.Case{Name: in.Name, Partitions: o.Partitions, Database: "taximeter",
 		Events: filepath.Join(dir, "events.jsonl"), Lake: filepath.Join(dir, "data", "lake"), Analytics: filepath.Join(dir, "data", "analytics.db"),
 		Expected: filepath.Join(dir, "expected"), Published: filepath.Join(dir, "published")}
 	var text bytes.Buffer
@@ -93,13 +94,17 @@ func Run(ctx context.Context, in Input, dir string, log *slog.Logger) (Case, err
 	if err := simulate(ctx, in, c); err != nil {
 		return c, fmt.Errorf("%s: simulate: %w", in.Name, err)
 	}
-	if err := c.readEnds(ctx, o.Data, log); err != nil {
+	listed, err := ends(ctx, o.Data, c.Partitions, log)
+	if err == nil {
+		err = c.SetEnds(listed)
+	}
+	if err != nil {
 		return c, fmt.Errorf("%s: ends of the topics: %w", in.Name, err)
 	}
 	return c, nil
 }
 
-func simulate(ctx context.Context, in Input, c Case) error {
+func simulate(ctx context.Context, in Input, c lakecheck.Case) error {
 	compile, err := expression.NewCompiler()
 	if err != nil {
 		return err
@@ -113,24 +118,21 @@ func simulate(ctx context.Context, in Input, c Case) error {
 	return err
 }
 
-// readEnds starts the broker of the run again and asks it.
-func (c *Case) readEnds(ctx context.Context, data string, log *slog.Logger) (err error) {
-	w, err := world.Start(ctx, world.Options{Dir: data, Partitions: c.Partitions, Log: log})
+// ends starts the broker of the run again and asks it for the end offsets.
+func ends(ctx context.Context, data string, partitions int, log *slog.Logger) (listed kadm.ListedOffsets, err error) {
+	w, err := world.Start(ctx, world.Options{Dir: data, Partitions: partitions, Log: log})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	client, err := kgo.NewClient(kgo.SeedBrokers(w.Brokers()...))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer client.Close()
-	listed, err := kadm.NewClient(client).ListEndOffsets(ctx, schemas.TopicTelemetry, schemas.TopicRides, schemas.TopicPayments)
+	listed, err = kadm.NewClient(client).ListEndOffsets(ctx, schemas.TopicTelemetry, schemas.TopicRides, schemas.TopicPayments)
 	if err == nil {
 		err = listed.Error()
 	}
-	if err != nil {
-		return err
-	}
-	return c.SetEnds(listed)
+	return listed, err
 }

@@ -1,6 +1,6 @@
 //go:build integration
 
-package lakecheck
+package inputs
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"taximeter/cmd/internal/lakecheck"
 	"taximeter/internal/shared"
 	"taximeter/schemas"
 )
@@ -27,7 +28,7 @@ func python(t *testing.T) string {
 	return path
 }
 
-func passing(t *testing.T, in Input) Case {
+func passing(t *testing.T, in Input) lakecheck.Case {
 	t.Helper()
 	c, err := Run(t.Context(), in, filepath.Join(t.TempDir(), in.Name), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -36,10 +37,10 @@ func passing(t *testing.T, in Input) Case {
 	return c
 }
 
-func check(t *testing.T, cases ...Case) (string, error) {
+func check(t *testing.T, cases ...lakecheck.Case) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := Check(t.Context(), python(t), t.TempDir(), cases, &out)
+	err := lakecheck.Check(t.Context(), python(t), t.TempDir(), cases, &out)
 	return out.String(), err
 }
 
@@ -78,7 +79,7 @@ func TestTheCheckFindsWhatDiffers(t *testing.T) {
 	change(t, c.Analytics, "UPDATE janelas SET pontos = pontos + 1 WHERE trip_id = (SELECT MAX(trip_id) FROM janelas)")
 	c.Ends[schemas.TopicRides][0]++
 	out, err := check(t, c, gone)
-	if !errors.Is(err, ErrDiffers) || strings.Contains(out, "differences=0\n") {
+	if !errors.Is(err, lakecheck.ErrDiffers) || strings.Contains(out, "differences=0\n") {
 		t.Errorf("%v", err)
 	}
 	for _, where := range []string{"telemetria: ", "eventos: ", "faturas and simulate: ", "janelas and simulate: ", "vereditos of partition ", "janelas_versoes: ",
