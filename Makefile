@@ -61,10 +61,14 @@ bench-peers: ## EVENTS=2000000 ROUNDS=5 WARM=2m SYSTEMS= SHAPE=mixed: the same j
 N    ?= 20
 SEED ?= 1
 
-chaos: ## N=20 SEED=1: crash runs of real processes against a broker in process, checked by simulate
+# Which runs keep a lake and analytical tables: TABLES=1 all, TABLES=3 every third; they need Python.
+TABLES ?= 0
+READERS = $(if $(filter-out 0,$(TABLES)),-tables $(TABLES) -readers "$$(.ci/readers/install)")
+
+chaos: ## N=20 SEED=1 TABLES=0: crash runs of real processes against a broker in process, checked by simulate; TABLES=1: with lake
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
-	bin/chaos/harness -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED)
+	bin/chaos/harness -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED) $(READERS)
 
 chaos-cluster: N := 3
 chaos-cluster: SEED := 1
@@ -83,11 +87,11 @@ chaos-cluster-real: ## N=3 SEED=1 ACTS=: the same at 9,000 events a second on re
 	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
 	.ci/with-servers bin/chaos/cluster -real -rate 9000 -checkpoint 5s -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs 1 -acts "$(ACTS)" $(ARGS)
 
-chaos-real: ## N=20 SEED=1: the same on real Kafka and real S3, installed into the user's cache
+chaos-real: ## N=20 SEED=1 TABLES=0: the same on real Kafka and real S3, installed into the user's cache
 	.ci/install
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
-	.ci/with-servers bin/chaos/harness -real -parallel 2 -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED)
+	.ci/with-servers bin/chaos/harness -real -parallel 2 -taximeter bin/chaos/taximeter -n $(N) -seed $(SEED) $(READERS)
 
 FAULT ?= store-down
 FOR   ?= 10m

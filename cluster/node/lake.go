@@ -26,6 +26,9 @@ func (n *Node) openLake(ctx context.Context) (sinks.Sink, error) {
 		source.Close()
 		return nil, err
 	}
+	if n.o.OnLakeStep != nil {
+		l.OnStep(n.o.OnLakeStep)
+	}
 	return lake{l, source, n}, nil
 }
 

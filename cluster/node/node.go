@@ -54,6 +54,8 @@ type Options struct {
 	// the node sees it, and more options for the clients that send.
 	Store  func(checkpoint.Store) checkpoint.Store
 	Output []kgo.Opt
+	// OnLakeStep hears of the steps of the lake's commits, for harnesses; see iceberg.Lake.OnStep.
+	OnLakeStep func(table string)
 	// Tables are sinks beside the configured ones.
 	Tables []sinks.Configured
 	// Wall is the machine's wall clock, for harnesses that set it; nil = the real one.

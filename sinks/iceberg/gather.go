@@ -224,10 +224,12 @@ func (g *gathering) gate(ctx context.Context) error {
 func (g *gathering) commit(ctx context.Context) error {
 	g.attempted = true
 	for _, s := range g.steps {
+		g.lake.step(s.of.name)
 		if err := g.lake.commit(ctx, s); err != nil {
 			return err
 		}
 	}
+	g.lake.step("")
 	return nil
 }
 

@@ -28,6 +28,7 @@ type Lake struct {
 	log       *slog.Logger
 	now       func() time.Time
 
+	onStep  func(table string) // see OnStep; nil = nobody hears
 	catalog catalog.Catalog
 	close   func() error
 
@@ -123,6 +124,17 @@ func (l *Lake) shapes() []*shape {
 // takenBack lists the tables that a restore takes rows from.
 func (l *Lake) takenBack() []*shape {
 	return []*shape{&l.telemetry.shape, &l.rides.shape, &l.payments.shape, &l.verdicts.shape}
+}
+
+// OnStep has do called before each table of a commit goes to the catalog, and with "" once
+// all are there, for harnesses in which a process dies there. It must be said before the
+// first commit.
+func (l *Lake) OnStep(do func(table string)) { l.onStep = do }
+
+func (l *Lake) step(table string) {
+	if l.onStep != nil {
+		l.onStep(table)
+	}
 }
 
 // Close ends the connection to the catalog; the source is its maker's to close.

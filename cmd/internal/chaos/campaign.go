@@ -11,6 +11,13 @@ type Total struct {
 	Runs, Failed                   int
 	Duplicated, Missing, Differing int
 	Starts                         int // processes started
+	AtPoints                       int // of them, those that their plan's point ended
+	Tables                         int // runs that kept a lake
+}
+
+// Lives tells in words how many processes there were.
+func (t Total) Lives() string {
+	return fmt.Sprintf("%d processes lived and died, %d of them at their plan's point; %d runs kept a lake", t.Starts, t.AtPoints, t.Tables)
 }
 
 // String is the line that a campaign closes with.
@@ -28,12 +35,15 @@ func Campaign(ctx context.Context, o Options, first uint64, n, parallel int, tol
 		working.Go(func() {
 			for seed := range seeds {
 				s := Draw(seed)
+				if o.Tables > 0 && seed%o.Tables == 0 {
+					s.drawTables()
+				}
 				r := Run(ctx, o, s)
 				if ctx.Err() != nil {
 					continue // interrupted: it says nothing
 				}
 				mu.Lock()
-				total.add(&r)
+				total.add(&s, &r)
 				told(s, r)
 				mu.Unlock()
 			}
@@ -50,8 +60,11 @@ func Campaign(ctx context.Context, o Options, first uint64, n, parallel int, tol
 	return total
 }
 
-func (t *Total) add(r *Result) {
+func (t *Total) add(s *Scenario, r *Result) {
 	t.Runs++
+	if s.Tables {
+		t.Tables++
+	}
 	if !r.OK() {
 		t.Failed++
 	}
@@ -59,4 +72,5 @@ func (t *Total) add(r *Result) {
 	t.Missing += r.Missing
 	t.Differing += r.Differing
 	t.Starts += r.Starts
+	t.AtPoints += r.AtPoints
 }

@@ -53,14 +53,16 @@ func TestAllEventsAgainAfterARecovery(t *testing.T) {
 }
 
 // one runs a scenario with the lives given.
-func one(t *testing.T, o Options, lives []Life, change ...func(*Scenario)) {
+func one(t *testing.T, o Options, lives []Life, change ...func(*Scenario)) Result {
 	t.Helper()
 	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
 	s := Scenario{Seed: 77, Partitions: 3, Events: 3000, Checkpoint: 150 * time.Millisecond, Resident: 20, Lives: lives}
 	for _, c := range change {
 		c(&s)
 	}
-	judge(t, o, s, Run(t.Context(), o, s))
+	r := Run(t.Context(), o, s)
+	judge(t, o, s, r)
+	return r
 }
 
 // binaries are what build has made, for all tests.
@@ -121,7 +123,7 @@ func campaign(t *testing.T, o Options, first uint64, n int) {
 	t.Helper()
 	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
 	total := Campaign(t.Context(), o, first, n, atOnce, func(s Scenario, r Result) { judge(t, o, s, r) })
-	t.Logf("%s; %d processes lived and died", total, total.Starts)
+	t.Logf("%s; %s", total, total.Lives())
 	if total.Runs != n {
 		t.Errorf("%d of %d runs were made", total.Runs, n)
 	}

@@ -43,7 +43,7 @@ const (
 )
 
 func TestManyCrashRuns(t *testing.T) {
-	campaign(t, Options{Binary: build(t)}, 1000, manyRuns)
+	campaign(t, Options{Binary: build(t), Tables: 4, Readers: readers(t)}, 1000, manyRuns)
 }
 
 func TestCrashRunsOnRealServers(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -62,6 +63,9 @@ func (r *run) live(ctx context.Context, l *Life, share int64) (err error) {
 // bury makes sure that the process is gone, and keeps what it said.
 func (r *run) bury(p *process) error {
 	err := p.kill()
+	if strings.Contains(p.words(), inject.LastWords) {
+		r.ended++
+	}
 	name := filepath.Join(r.dir, "process-"+strconv.Itoa(p.number)+".log")
 	return errors.Join(err, os.WriteFile(name, []byte(p.words()), 0o600))
 }

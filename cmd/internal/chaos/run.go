@@ -30,6 +30,9 @@ type Options struct {
 	From   string // a taximeter of the version before, which a cluster is upgraded from; "" = Binary, held at that version's protocol
 	Real   *Real  // nil = a broker in this process and a folder as store
 	Log    *slog.Logger
+	// Tables lets every so manieth seed of a campaign keep a lake and analytical tables; 0 = none.
+	Tables  uint64
+	Readers string // a Python that has the readers of package lakecheck, which check them
 }
 
 // Result is what a run found. All three are zero if nothing is wrong.
@@ -37,6 +40,7 @@ type Result struct {
 	Duplicated, Missing, Differing int
 	Findings                       []string // in words, at most some
 	Starts                         int      // processes started
+	AtPoints                       int      // of them, those that their plan's point ended
 }
 
 // OK reports whether nothing was found.
@@ -50,7 +54,7 @@ func Run(ctx context.Context, o Options, s Scenario) (res Result) {
 		res.Missing++
 		res.Findings = append(res.Findings, err.Error())
 	}
-	res.Starts = r.starts
+	res.Starts, res.AtPoints = r.starts, r.ended
 	if res.OK() {
 		if err := os.RemoveAll(dir); err != nil {
 			o.Log.Warn("files of a run stay behind", "err", err)
@@ -73,6 +77,7 @@ type run struct {
 	feeding  *feeding
 	change   func(*edge.Line, *kgo.Record) // of what is sent; nil = as it is
 	starts   int
+	ended    int // of the processes, those that their plan's point ended
 }
 
 func (r *run) run(ctx context.Context, res *Result) error {
@@ -126,6 +131,9 @@ func (r *run) conclude(ctx context.Context, res *Result) error {
 		return err
 	}
 	check(r.material, got, last.partitions, ends, res)
+	if r.s.Tables {
+		return r.checkTables(ctx, got, ends, res)
+	}
 	return nil
 }
 
@@ -247,6 +255,9 @@ func (r *run) environment(data string) map[string]string {
 	}
 	if r.o.Real != nil {
 		maps.Copy(env, r.o.Real.store(r.objects.address(), r.prefix()))
+	}
+	if r.s.Tables {
+		maps.Copy(env, r.tables())
 	}
 	return env
 }

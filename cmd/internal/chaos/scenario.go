@@ -19,6 +19,7 @@ type Scenario struct {
 	Resident   int           // trips that stay in memory
 	Lives      []Life
 	Rules      []schemas.Rule // beside the city's
+	Tables     bool           // a lake and analytical tables are kept, and checked
 	// Again sends all events a second time before the last life.
 	Again bool
 	City  float64 // events per second of event time, if more than usual
@@ -114,6 +115,9 @@ func drawLife(rng *rand.Rand, replay bool) Life {
 func (s Scenario) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d events, %d partitions, checkpoint %s, %d trips in memory", s.Seed, s.Events, s.Partitions, s.Checkpoint, s.Resident)
+	if s.Tables {
+		b.WriteString(", with lake and tables")
+	}
 	for i := range s.Lives {
 		fmt.Fprintf(&b, "\n  life %d: %s", i+1, &s.Lives[i])
 	}

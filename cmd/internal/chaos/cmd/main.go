@@ -33,12 +33,17 @@ func run(ctx context.Context) (err error) {
 	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
 	dir := flag.String("dir", "", "folder for the files of runs; those of runs that failed stay there; default: a new one")
 	real := flag.Bool("real", false, "on real Kafka and S3, under .ci/with-servers")
+	tables := flag.Uint64("tables", 0, "every so manieth seed keeps a lake and analytical tables; 0: none")
+	readers := flag.String("readers", "", "a Python that can check them; .ci/readers/install prints where it is")
 	verbose := flag.Bool("v", false, "tell of every run")
 	flag.Parse()
 	if *binary == "" || *n < 1 || *parallel < 1 {
 		return errors.New("--taximeter must name a taximeter built with `go build -tags chaos ./cmd/taximeter`, -n and -parallel be 1 or more")
 	}
-	o := chaos.Options{Binary: *binary, Dir: *dir, Log: slog.Default()}
+	if *tables > 0 && *readers == "" {
+		return errors.New("--tables needs --readers, which check them")
+	}
+	o := chaos.Options{Binary: *binary, Dir: *dir, Log: slog.Default(), Tables: *tables, Readers: *readers}
 	if *real {
 		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
 			return err
@@ -53,6 +58,7 @@ func run(ctx context.Context) (err error) {
 	if *real {
 		target = "chaos-real"
 	}
+	again := map[bool]string{true: " TABLES=1"}
 	total := chaos.Campaign(ctx, o, *seed, *n, *parallel, func(s chaos.Scenario, r chaos.Result) {
 		if *verbose || !r.OK() {
 			fmt.Fprintln(os.Stderr, s)
@@ -60,13 +66,13 @@ func run(ctx context.Context) (err error) {
 		if r.OK() {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "seed %d FAILED: duplicated=%d missing=%d differing=%d; its files are in %s; again: make %s N=1 SEED=%d\n",
-			s.Seed, r.Duplicated, r.Missing, r.Differing, o.Dir, target, s.Seed)
+		fmt.Fprintf(os.Stderr, "seed %d FAILED: duplicated=%d missing=%d differing=%d; its files are in %s; again: make %s N=1 SEED=%d%s\n",
+			s.Seed, r.Duplicated, r.Missing, r.Differing, o.Dir, target, s.Seed, again[s.Tables])
 		for _, f := range r.Findings {
 			fmt.Fprintln(os.Stderr, "  "+f)
 		}
 	})
-	fmt.Fprintf(os.Stderr, "%d processes lived and died\n", total.Starts)
+	fmt.Fprintln(os.Stderr, total.Lives())
 	fmt.Fprintln(os.Stdout, total)
 	switch {
 	case total.Failed > 0:

@@ -97,7 +97,7 @@ func Parse(text string) (p Plan, err error) {
 			p.Freeze = name == "freeze"
 			point, nth, _ := strings.Cut(value, ":")
 			p.Crash = Point(point)
-			if p.Nth, err = strconv.Atoi(nth); err == nil && (p.Nth < 1 || !slices.Contains(Points(), p.Crash)) {
+			if p.Nth, err = strconv.Atoi(nth); err == nil && (p.Nth < 1 || !slices.Contains(append(Points(), LakePoints()...), p.Crash)) {
 				err = fmt.Errorf("no such point")
 			}
 		case "store":
@@ -144,6 +144,9 @@ func (p Plan) String() string {
 	return strings.Join(parts, " ")
 }
 
+// LastWords begin what a process says when it comes to its plan's point.
+const LastWords = "the fault harness ends it at "
+
 // pass notes that the process is at a point, and does not return if it is to die there, or
 // returns when it was frozen there and woken.
 func (a *Armed) pass(at Point) {
@@ -155,6 +158,7 @@ func (a *Armed) pass(at Point) {
 	if a.passed++; a.passed != a.plan.Nth {
 		return
 	}
+	fmt.Fprintf(os.Stderr, "%s%s\n", LastWords, at)
 	end := syscall.SIGKILL
 	if a.plan.Freeze {
 		end = syscall.SIGSTOP

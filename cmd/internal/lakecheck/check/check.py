@@ -20,13 +20,13 @@ def check(case, found):
     os.chdir(os.path.commonpath([case["lake"], case["analytics"]]))  # ClickHouse reads files below only
     lake = Lake(case["lake"], case["database"])
     wanted, sent = accepted(case, {t: lake.schema(t) for t in TABLES.values()})
-    counts, trips = check_events(lake, wanted, found)
+    counts, trips, payments = check_events(lake, wanted, found)
     bills, issued = check_results(lake, case, "bills.jsonl", "faturas", ("trip_id",), voided, BILL_HISTORY, found)
     windows, _ = check_results(lake, case, "windows.jsonl", "janelas", ("trip_id", "janela_inicio"), emptied, WINDOW_HISTORY, found)
     with open(case["expected"] + "/verdicts.json", encoding="utf-8") as f:
         simulated = json.load(f)
     check_verdicts(lake, case, simulated, counts, sent, issued, found)
-    check_dashboard(Dashboard(case["analytics"]), case["analytics"], trips, bills, windows, found)
+    check_dashboard(Dashboard(case["analytics"]), case["analytics"], trips, payments, bills, windows, found)
     found.add("events", sum(sent.values()))
     found.add("bills", len(bills))
     found.add("windows", len(windows))
@@ -37,9 +37,11 @@ def check(case, found):
 
 def main(paths):
     total = Differences()
+    cases = []
     for path in paths:
         with open(path, encoding="utf-8") as f:
-            case = json.load(f)
+            cases.append(json.load(f))
+    for case in cases:
         began, found = time.monotonic(), Differences()
         try:
             check(case, found)

@@ -1,6 +1,9 @@
 """The analytical tables against the lake, whose rows were compared with simulate before."""
 
+from collections import defaultdict
+
 from readers import clickhouse
+from settlement import words
 
 RETENTION = 24 * 3_600_000  # of windows, in ms of event time before the newest one
 OF_BILL = {"versao": "fatura_versao", "moeda": "moeda", "distancia_mm": "distancia_mm", "duracao_s": "duracao_s", "regiao": "regiao",
@@ -9,8 +12,10 @@ OF_WINDOW = ("versao", "pontos", "descartados", "distancia_mm", "tempo_ms", "vel
              "ultimo", "veredito", "checkpoint_id")
 
 
-def check_dashboard(dashboard, file, trips, bills, windows, found):
-    check_trips(found.by_key("viagens", dashboard.rows("viagens"), "trip_id"), trips, bills, found)
+def check_dashboard(dashboard, file, trips, payments, bills, windows, found):
+    rows = found.by_key("viagens", dashboard.rows("viagens"), "trip_id")
+    check_trips(rows, trips, bills, found)
+    check_settlement(rows, payments, bills, found)
     newest = max((start for _, start in windows), default=0)
     recent = {k: r for k, r in windows.items() if k[1] >= newest - RETENTION}
     found.tables("janelas of the dashboard", found.by_key("janelas of the dashboard", dashboard.rows("janelas"), "trip_id", "janela_inicio"),
@@ -38,6 +43,17 @@ def check_trips(rows, trips, bills, found):
         if bill["motivo"] != "anulada":  # the trip's own facts stay, its bill's are none
             for of_bill, of_trip in OF_BILL.items():
                 found.equal(f"viagens {key}: {of_trip}", row[of_trip], bill[of_bill])
+
+
+def check_settlement(rows, payments, bills, found):
+    of_trip = defaultdict(list)
+    for p in payments:
+        of_trip[p["trip_id"]].append(p)
+    for (trip,), row in rows.items():
+        wanted, word = words(bills.get((trip,)), of_trip[trip]), row["conciliacao"]
+        if word not in wanted:
+            found.find("conciliacao", [f"{trip} is {word}, must be {' or '.join(wanted)}"])
+        found.add(word, 1)
 
 
 def check_views(dashboard, bills, windows, found):

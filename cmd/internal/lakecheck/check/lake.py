@@ -35,16 +35,16 @@ def both(lake, name, found):
 
 def check_events(lake, wanted, found):
     """Every accepted record is one row, as it was sent. Returns the accepted records of each
-    topic and partition by verdict, and the trips."""
+    topic and partition by verdict, the trips, and the rows of payments."""
     counts, trips = Counter(), set()
-    for topic, name in TABLES.items():
+    for topic, name in TABLES.items():  # payments are the last
         rows = both(lake, name, found)
         found.by_key(name, rows, "particao", "offset_kafka")
         found.tables(name, found.by_key(name, rows, "trip_id", "event_id"), wanted[name])
         found.find(name, (f"verdict {r['veredito']} at offset {r['offset_kafka']}" for r in rows if r["veredito"] not in ACCEPTED))
         counts.update((topic, r["particao"], r["veredito"]) for r in rows)
         trips.update(r["trip_id"] for r in rows)
-    return counts, trips
+    return counts, trips, rows
 
 
 def check_results(lake, case, file, name, key, void, history, found):

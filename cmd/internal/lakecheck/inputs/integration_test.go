@@ -76,6 +76,7 @@ func TestTheCheckFindsWhatDiffers(t *testing.T) {
 	edit(t, c.Published+"/bills.jsonl", `{`, ``)
 	change(t, c.Analytics, "DELETE FROM viagens WHERE trip_id = (SELECT MIN(trip_id) FROM viagens)")
 	change(t, c.Analytics, "UPDATE viagens SET valor_centavos = valor_centavos + 1 WHERE trip_id = (SELECT MAX(trip_id) FROM viagens WHERE fatura_versao > 0)")
+	change(t, c.Analytics, "UPDATE viagens SET conciliacao = 'pendente' WHERE trip_id = (SELECT MIN(trip_id) FROM viagens WHERE conciliacao = 'nao_paga')")
 	change(t, c.Analytics, "UPDATE janelas SET pontos = pontos + 1 WHERE trip_id = (SELECT MAX(trip_id) FROM janelas)")
 	c.Ends[schemas.TopicRides][0]++
 	out, err := check(t, c, gone)
@@ -83,7 +84,7 @@ func TestTheCheckFindsWhatDiffers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, where := range []string{"telemetria: ", "eventos: ", "faturas and simulate: ", "janelas and simulate: ", "vereditos of partition ", "janelas_versoes: ",
-		"faturas_versoes: ", "viagens: ", "janelas of the dashboard: ", "frota_minuto: cents: ", "end of the topic: ", "gone: cannot be checked: "} {
+		"faturas_versoes: ", "viagens: ", "conciliacao: ", "janelas of the dashboard: ", "frota_minuto: cents: ", "end of the topic: ", "gone: cannot be checked: "} {
 		if !strings.Contains(out, "  "+where) && !strings.Contains(out, " 0: "+where) {
 			t.Errorf("nothing is said of %s", where)
 		}

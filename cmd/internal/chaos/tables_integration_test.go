@@ -1,0 +1,62 @@
+//go:build integration
+
+package chaos
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"taximeter/cmd/internal/chaos/inject"
+)
+
+// readers are what checks lake and tables.
+func readers(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("TAXIMETER_READERS")
+	if path == "" {
+		t.Fatal("TAXIMETER_READERS is not set: run it through .ci/with-servers after .ci/install")
+	}
+	return path
+}
+
+func withTables(s *Scenario) { s.Tables = true }
+
+// A commit of the lake goes table by table. Whichever table it has come to when its process
+// dies, every row is in every table once.
+func TestKilledBetweenTablesOfACommit(t *testing.T) {
+	for name, lives := range map[string][]Life{
+		"of the first commit": {at(inject.LakeTable, 1), at(inject.LakeTable, 2), at(inject.LakeTable, 4), at(inject.LakeTable, 6)},
+		"of a later commit":   {at(inject.LakeAfter, 1), at(inject.LakeTable, 1), at(inject.LakeTable, 3), at(inject.LakeTable, 5)},
+		"before the verdicts": {at(inject.LakeVerdicts, 1), at(inject.LakeVerdicts, 1), at(inject.LakeAfter, 1), at(inject.LakeVerdicts, 1)},
+		"in a replay":         {inReplay(at(inject.LakeTable, 3)), inReplay(at(inject.LakeVerdicts, 1))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for i := range lives {
+				lives[i].After = startPatience // the point comes first
+			}
+			r := one(t, Options{Binary: build(t), Readers: readers(t)}, lives, withTables)
+			if r.AtPoints != len(lives) {
+				t.Errorf("%d of %d processes were ended at their points", r.AtPoints, len(lives))
+			}
+		})
+	}
+}
+
+func inReplay(l Life) Life {
+	l.Replay = true
+	return l
+}
+
+// Two processes feed the same tables for a while, one of them not knowing that it is dead.
+func TestTwoOwnersFeedTheTables(t *testing.T) {
+	t.Parallel()
+	one(t, Options{Binary: build(t), Readers: readers(t)}, []Life{{End: Overtaken, After: time.Second}, {End: Overtaken, After: 2 * time.Second, SameData: true}}, withTables)
+}
+
+// The broker and its log of what the lake reads again go down and come back.
+func TestTheBrokerRestartsUnderTheLake(t *testing.T) {
+	t.Parallel()
+	one(t, Options{Binary: build(t), Readers: readers(t)}, []Life{{End: Rebooted, After: time.Second}, {End: Rebooted, After: 2 * time.Second}}, withTables)
+}
