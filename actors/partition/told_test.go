@@ -70,7 +70,7 @@ func (x *tables) mustTell(t rapid.TB, p *partition.Partition) {
 		if v.Bill != nil {
 			version, amount = v.Bill.Version, v.Bill.Amount
 		}
-		if got.Phase != v.Phase || got.DistanceMM != v.DistanceMM || got.Points != v.Points || got.BillVersion != version || got.Amount != amount || got.Region != v.Region {
+		if got.Phase != v.Phase || got.DistanceMM != v.DistanceMM || got.Points != v.Points || got.BillVersion != version || got.Amount != amount || got.Region != v.Region || got.Reconciliation != v.Reconciliation {
 			t.Errorf("trip %s: told %+v, stands as %+v", id, got, v)
 		}
 	}

@@ -62,10 +62,19 @@ func (s *State) reschedule(env *Env) {
 		if s.story.ended() && s.story.end > env.Watermark { // from then on settle was called
 			s.due = min(s.due, s.story.end)
 		}
-		s.due = min(s.due, s.noEndDue(env), s.dropDue(env), s.alertsDue(env))
+		s.due = min(s.due, s.unpaidDue(env), s.noEndDue(env), s.dropDue(env), s.alertsDue(env))
 	case summarised:
-		s.due = s.forgetDue(env)
+		s.due = min(s.unpaidDue(env), s.forgetDue(env))
 	}
+}
+
+// unpaidDue is when time alone makes the trip nao_paga. Nothing in it changes then, and yet
+// tables of trips must be told: a trip that wakes is told of.
+func (s *State) unpaidDue(env *Env) schemas.Millis {
+	if s.billing.last == nil || s.Reconcile(env.Watermark) != pending {
+		return schemas.EndOfTime
+	}
+	return unpaidFrom(s.billing.last)
 }
 
 // noEndDue is when an open trip has been silent for too long.

@@ -20,16 +20,22 @@ func (s *State) Reconcile(watermark schemas.Millis) string {
 	case last == nil && s.noEndTold && !s.story.ended():
 		return "sem_termino"
 	case last == nil:
-		return "pendente"
+		return pending
 	case captured == last.Amount:
 		return "ok"
 	case paid:
 		return "divergente"
-	case watermark >= last.End.Add(schemas.Day):
+	case watermark >= unpaidFrom(last):
 		return "nao_paga"
 	}
-	return "pendente"
+	return pending
 }
+
+// pending is the word while bill or payment may still come.
+const pending = "pendente"
+
+// unpaidFrom is the watermark from which on a bill for which nothing was captured is nao_paga.
+func unpaidFrom(b *schemas.Bill) schemas.Millis { return b.End.Add(schemas.Day) }
 
 // captured is what was captured less what was refunded, and whether anything was captured.
 func (s *State) captured() (sum schemas.Cents, paid bool) {
