@@ -8,6 +8,7 @@ import (
 	"taximeter/actors/host"
 	"taximeter/actors/partition"
 	"taximeter/actors/rule"
+	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
 
@@ -37,16 +38,24 @@ func TestWhatALiveTripTakes(t *testing.T) {
 		every schemas.Millis
 		most  int64
 	}{
-		{schemas.Minute, 4300},
-		{10 * schemas.Second, 13_000},
+		{schemas.Minute, 3100},
+		{10 * schemas.Second, 3400},
 	} {
 		t.Run(fmt.Sprintf("a position every %d s", c.every/schemas.Second), func(t *testing.T) {
 			const trips = 2000
 			r := newRunOn(t, book, forgetful{}, 2*trips)
+			f := &traffic{run: r, batch: schemas.Batch{Partition: 3, Records: make([]schemas.Record, trips)}}
 			empty := alive()
-			drive(r, trips, c.every, 20*schemas.Minute)
-			r.seal(1)
-			r.send(&host.Committed{Number: 1})
+			f.begin()
+			number := checkpoint.SealNumber(0)
+			for at := schemas.Millis(0); at < 20*schemas.Minute; at += c.every {
+				f.positions(at)
+				if at%(30*schemas.Second) == 0 { // as a node seals
+					number++
+					r.seal(int64(number))
+					r.send(&host.Committed{Number: number})
+				}
+			}
 			_ = r.ask(&host.ViewQuery{Trip: "none"}) // behind it
 			each := (alive() - empty) / trips
 			if n := r.stats.Load().Resident; n != trips+1 {
@@ -69,36 +78,42 @@ func alive() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// drive gives each of so many trips a start and positions at an even pace.
-func drive(r *run, trips int, every, span schemas.Millis) {
-	r.deliver(schemas.RideRating, t0+30*schemas.Day, "clock of the rides") // positions drive the watermark
-	send := func(n int, step func(e *schemas.Event)) {
-		b := &schemas.Batch{Partition: 3}
-		for i := range trips {
-			var raw [16]byte
-			copy(raw[:], fmt.Sprintf("%06d%010d", i, n))
-			trip := schemas.TripID(fmt.Sprintf("4e9cd96b-c85b-50b7-8157-%012x", i))
-			rec := schemas.Record{AppendedAt: schemas.NoTime, Key: []byte(trip)}
-			rec.TripID, rec.EventID = trip, schemas.EventID(fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]))
-			step(&rec.Event)
-			rec.Offset = r.offset[rec.Topic]
-			r.offset[rec.Topic]++
-			b.Records = append(b.Records, rec)
-		}
-		released := make(chan struct{})
-		r.send(&host.Delivery{Batch: b, Release: func() { close(released) }})
-		<-released
+// traffic is trips on their way, over one batch of records. Ids of events are versions
+// of their trips' ids.
+type traffic struct {
+	*run
+	batch schemas.Batch
+	sent  int
+}
+
+// begin gives each trip what comes before the positions.
+func (f *traffic) begin() {
+	f.deliver(schemas.RideRating, t0+30*schemas.Day, "clock of the rides") // positions drive the watermark
+	for _, kind := range []schemas.Kind{schemas.RideMatch, schemas.RideStart} {
+		f.send(schemas.Event{Topic: schemas.Rides, Kind: kind, At: t0, Has: schemas.HasRegion | schemas.HasCategory,
+			Ride: schemas.RideDetail{Region: "sao-paulo", Category: "economico"}})
 	}
-	for i, kind := range []schemas.Kind{schemas.RideMatch, schemas.RideStart} {
-		send(i, func(e *schemas.Event) {
-			e.Topic, e.Kind, e.At, e.Has = schemas.Rides, kind, t0, schemas.HasRegion|schemas.HasCategory
-			e.Ride = schemas.RideDetail{Region: "sao-paulo", Category: "economico"}
-		})
+}
+
+// positions gives each trip one, at the same pace.
+func (f *traffic) positions(at schemas.Millis) {
+	f.send(schemas.Event{Topic: schemas.Telemetry, Kind: schemas.Position, Has: schemas.HasPosition, At: t0 + at,
+		LatLon: schemas.LatLon{Lat: -23.55 + 1e-7*float64(at), Lon: -46.63}})
+}
+
+func (f *traffic) send(e schemas.Event) {
+	for i := range f.batch.Records {
+		var raw [16]byte
+		copy(raw[:], fmt.Sprintf("%06d%010d", i, f.sent))
+		r := schemas.Record{AppendedAt: schemas.NoTime, Event: e, Offset: f.offset[e.Topic]}
+		r.TripID = schemas.TripID(fmt.Sprintf("4e9cd96b-c85b-50b7-8157-%012x", i))
+		r.Key, r.EventID = []byte(r.TripID), schemas.EventID(fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]))
+		f.offset[e.Topic]++
+		f.batch.Records[i] = r
 	}
-	for n := range int(span / every) {
-		send(2+n, func(e *schemas.Event) {
-			e.Topic, e.Kind, e.Has, e.At = schemas.Telemetry, schemas.Position, schemas.HasPosition, t0+schemas.Millis(n)*every
-			e.LatLon = schemas.LatLon{Lat: -23.55 + 1e-7*float64(n)*float64(every), Lon: -46.63}
-		})
-	}
+	f.sent++
+	released := make(chan struct{})
+	f.run.send(&host.Delivery{Batch: &f.batch, Release: func() { close(released) }})
+	<-released
+	clear(f.batch.Records)
 }

@@ -205,6 +205,11 @@ func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict
 		p.bury(r, schemas.DLQBeyondHorizon, "")
 		return schemas.DLQBeyondHorizon, nil
 	}
+	if slot.Trip.Misses(e) {
+		if err := p.recall(slot); err != nil {
+			return 0, err
+		}
+	}
 	p.env.Watermark = p.clock.watermark
 	v, panicked := p.runner.Take(slot, &p.env, e)
 	if panicked != "" {
@@ -291,7 +296,7 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 	if p.store == nil {
 		return nil, nil
 	}
-	t, parts, err := readTrip(p.store, id)
+	t, err := ReadTrip(p.store, id)
 	if err != nil {
 		return nil, fmt.Errorf("partition %d: %w", p.id, err)
 	}
@@ -299,12 +304,33 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 		return nil, nil
 	}
 	s := p.admit(t, t.Due())
-	s.parts = parts
+	s.parts = t.Parts()
 	p.timers.schedule(s)
 	if t.AwaitsTariff() {
 		p.awaiting[s.ID] = true
 	}
 	return s, nil
+}
+
+// whole finds a trip and brings all its points into memory, as those who show it need them.
+func (p *Partition) whole(id schemas.TripID) (*Slot, error) {
+	s, err := p.find(id)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return s, p.recall(s)
+}
+
+// recall brings back the points of a trip that left memory.
+func (p *Partition) recall(s *Slot) error {
+	points, err := readPoints(p.store, s.ID, s.Trip.ToRecall())
+	if err == nil {
+		err = s.Trip.Recall(points...)
+	}
+	if err != nil {
+		return fmt.Errorf("partition %d: %w", p.id, err)
+	}
+	return nil
 }
 
 // settle takes note of what a step did to a trip.
@@ -462,8 +488,8 @@ func (p *Partition) SetRules(b *rule.Book) { p.env.Rules = b }
 
 // View shows a trip; false when it is not known here.
 func (p *Partition) View(id schemas.TripID) (trip.View, bool, error) {
-	s, err := p.find(id)
-	if s == nil {
+	s, err := p.whole(id)
+	if s == nil || err != nil {
 		return trip.View{}, false, err
 	}
 	p.env.Watermark = p.clock.watermark
@@ -472,8 +498,8 @@ func (p *Partition) View(id schemas.TripID) (trip.View, bool, error) {
 
 // Explain tells how a trip's bill came about; false when it is not known here.
 func (p *Partition) Explain(id schemas.TripID) (trip.Explanation, bool, error) {
-	s, err := p.find(id)
-	if s == nil {
+	s, err := p.whole(id)
+	if s == nil || err != nil {
 		return trip.Explanation{}, false, err
 	}
 	p.env.Watermark = p.clock.watermark

@@ -22,12 +22,6 @@ func ReadHeader(head []byte, id schemas.Partition) (Standing, error) {
 	return Standing{h.Positions, h.Watermark, h.ledger()}, err
 }
 
-// ReadTrip reads a trip's rows; nil when they are not there.
-func ReadTrip(store Store, id schemas.TripID) (*trip.State, error) {
-	t, _, err := readTrip(store, id)
-	return t, err
-}
-
 // ParseTripKey reads what TripKey wrote; false for every other row, those of a trip's
 // points too.
 func ParseTripKey(k []byte) (schemas.TripID, bool) {
@@ -81,23 +75,34 @@ func (h *header) ledger() (l Ledger) {
 	return l
 }
 
-func readTrip(store Store, id schemas.TripID) (t *trip.State, parts int, err error) {
+// ReadTrip reads a trip's rows; nil when they are not there.
+func ReadTrip(store Store, id schemas.TripID) (*trip.State, error) {
 	row, found, err := store.Get(TripKey(id))
 	if err != nil || !found {
-		return nil, 0, err
+		return nil, err
 	}
 	count, n := binary.Uvarint(row)
-	if n <= 0 || count > maxParts {
-		return nil, 0, fmt.Errorf("trip %q: its head row is damaged", id)
+	if n <= 0 || count > trip.MaxParts {
+		return nil, fmt.Errorf("trip %q: its head row is damaged", id)
 	}
+	points, err := readPoints(store, id, int(count))
+	if err != nil {
+		return nil, err
+	}
+	return trip.RestoreParts(row[n:], points...)
+}
+
+// readPoints reads so many rows of a trip's points, from the first.
+func readPoints(store Store, id schemas.TripID, count int) ([][]byte, error) {
 	points := make([][]byte, count)
 	for i := range points {
+		var found bool
+		var err error
 		if points[i], found, err = store.Get(PointsKey(id, i)); err != nil {
-			return nil, 0, err
+			return nil, err
 		} else if !found {
-			return nil, 0, fmt.Errorf("trip %q: row %d of %d of its points is missing", id, i, count)
+			return nil, fmt.Errorf("trip %q: row %d of %d of its points is missing", id, i, count)
 		}
 	}
-	t, err = trip.RestoreParts(row[n:], points...)
-	return t, int(count), err
+	return points, nil
 }

@@ -74,11 +74,6 @@ func (p *Partition) Seal(number int64) Sealed {
 	return out
 }
 
-// maxParts is how many rows of points a trip may have before they are written as one. Each
-// seal in which points came adds one; more make reading a trip back dearer, fewer write
-// its points more often.
-const maxParts = 16
-
 // slab hands out copies in pieces of large allocations: the rows of a seal live and die together.
 type slab struct{ free []byte }
 
@@ -99,7 +94,6 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 	s.dirty = false
 	due := s.Trip.Due()
 	gone := s.Trip.Expired()
-	parts := s.parts
 	var key [64]byte // ids are rarely longer
 	head := appendTripKey(key[:0], s.ID)
 	point := func(part int) []byte { return binary.BigEndian.AppendUint32(head, uint32(part)) }
@@ -108,15 +102,13 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 		p.scratch = value[:0]
 	}
 	remove := func(key []byte) { rows = append(rows, Change{in.keep(key), nil}) }
-	switch {
-	case gone || s.Trip.PointsHeld() == 0:
+	if s.Trip.HasNewPoints() && !gone {
+		part, points := s.Trip.AppendPoints(p.scratch)
+		put(point(part), points)
+	}
+	parts := s.Trip.Parts()
+	if gone {
 		parts = 0
-	case parts == maxParts:
-		parts = 1
-		put(point(0), s.Trip.AppendAllPoints(p.scratch))
-	case s.Trip.HasNewPoints():
-		put(point(parts), s.Trip.AppendNewPoints(p.scratch))
-		parts++
 	}
 	for i := parts; i < s.parts; i++ {
 		remove(point(i))
@@ -212,7 +204,8 @@ func (p *Partition) Recover(unsent []schemas.Alert, sent []string) {
 }
 
 // Sweep lets clean trips leave memory that did not change in the last idle seals, and
-// more of them while over maxResident. Call it when the last seal's changes are applied.
+// more of them while over maxResident. Of the others, points leave that the store has. Call
+// it when the last seal's changes are applied.
 func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 	if p.store == nil {
 		return 0
@@ -221,6 +214,7 @@ func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 		stale := s.touched+idle < p.seals || len(p.trips) > maxResident
 		// A trip due soon must stay: the store is not asked again for instants before loadedTo.
 		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID] {
+			s.Trip.Settle()
 			continue
 		}
 		p.forget(s)

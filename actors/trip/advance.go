@@ -120,7 +120,7 @@ func (s *State) summarise(env *Env) {
 	s.droppedAt = s.dropDue(env)
 	s.stage = summarised
 	s.billing.noTariff = false // no tariff helps any more
-	s.track, s.written = track{}, mark{}
+	s.track, s.parts, s.fresh = track{}, 0, 0
 	s.links = nil
 	s.rides, s.details = nil, nil
 	all := s.names

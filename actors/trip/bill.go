@@ -34,6 +34,17 @@ type story struct {
 
 func (t *story) ended() bool { return t.phase >= ended }
 
+// rode reports whether there was a ride: a start, and not just a cancellation.
+func (t *story) rode() bool { return t.phase == running || t.phase == ended }
+
+// until is the last instant of a ride.
+func (t *story) until() schemas.Millis {
+	if t.phase == running {
+		return schemas.EndOfTime
+	}
+	return t.end
+}
+
 // tell reads the story from the events.
 func (s *State) tell() story {
 	var first [schemas.Void + 1]*ride // earliest effective of each kind
@@ -69,7 +80,7 @@ func (s *State) tell() story {
 	}
 	if r := first[schemas.RideStart]; r != nil {
 		t.phase, t.start, t.startRef = running, r.at, r.id
-	} else if p := s.track.firstAccepted(); p != nil {
+	} else if p := s.track.firstAccepted(); p.id != 0 {
 		t.phase, t.start, t.startRef, t.inferred = running, p.at, p.id, true
 	} else {
 		return t
@@ -95,11 +106,8 @@ func (s *State) retell(env *Env) {
 func (s *State) recount() {
 	s.story = s.tell()
 	s.ridden = stretch{}
-	switch s.story.phase {
-	case running:
-		s.ridden = s.track.within(s.story.start, schemas.EndOfTime)
-	case ended:
-		s.ridden = s.track.within(s.story.start, s.story.end)
+	if s.story.rode() {
+		s.ridden = s.track.within(s.story.start, s.story.until())
 	}
 }
 

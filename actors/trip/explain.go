@@ -31,7 +31,7 @@ type VersionView struct {
 	Motive     schemas.Motive `json:"motivo,omitempty"`
 }
 
-// Explain tells it under a watermark.
+// Explain tells it under a watermark. All points must be in memory.
 func (s *State) Explain(env *Env) Explanation {
 	x := Explanation{TripID: s.id, Watermark: env.Watermark, Events: s.events(), NotBilled: s.whyNotBilled(env)}
 	before := schemas.Cents(0)

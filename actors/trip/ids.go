@@ -17,7 +17,7 @@ type texts struct {
 // ids is the set of a trip's telemetry event ids: exact, without an allocation per id.
 type ids struct {
 	texts
-	table []idRef // open addressing, 0 = free; a power of two long
+	table []idRef // open addressing, 0 = free; a power of two long; nil = few ids, looked through one by one
 	count int
 }
 
@@ -27,15 +27,25 @@ type idRef uint32
 const (
 	packedUUID = 0  // first byte of an entry; no id is empty, so no length is 0
 	packedLen  = 17 // of such an entry
+
+	fewIDs = 16 // three quarters of so many need no table
 )
 
 // find looks id up.
 func (s *ids) find(id schemas.EventID) (idRef, bool) {
-	if s.count == 0 {
+	var buf [64]byte
+	return s.findEntry(appendEntry(buf[:0], id))
+}
+
+func (s *ids) findEntry(entry []byte) (idRef, bool) {
+	if s.table == nil {
+		for at := 0; at < len(s.arena); at += entryLen(s.arena[at:]) {
+			if bytes.HasPrefix(s.arena[at:], entry) {
+				return idRef(at + 1), true
+			}
+		}
 		return 0, false
 	}
-	var buf [64]byte
-	entry := appendEntry(buf[:0], id)
 	for i := hash(entry) & uint64(len(s.table)-1); ; i = (i + 1) & uint64(len(s.table)-1) {
 		ref := s.table[i]
 		if ref == 0 {
@@ -49,18 +59,32 @@ func (s *ids) find(id schemas.EventID) (idRef, bool) {
 
 // add takes an id that find did not find.
 func (s *ids) add(id schemas.EventID) idRef {
-	ref := s.texts.add(id)
+	var buf [64]byte
+	return s.addEntry(appendEntry(buf[:0], id))
+}
+
+func (s *ids) addEntry(entry []byte) idRef {
+	ref := s.texts.addEntry(entry)
 	s.count++
-	if s.count*4 > len(s.table)*3 {
+	switch {
+	case s.count*4 > max(len(s.table), fewIDs)*3:
 		s.grow()
-	} else {
+	case s.table != nil:
 		s.place(ref)
 	}
 	return ref
 }
 
+// keep finds an entry or adds it.
+func (s *ids) keep(entry []byte) idRef {
+	if ref, known := s.findEntry(entry); known {
+		return ref
+	}
+	return s.addEntry(entry)
+}
+
 func (s *ids) grow() {
-	s.table = make([]idRef, max(16, 2*len(s.table)))
+	s.table = make([]idRef, 2*max(len(s.table), fewIDs))
 	for at := 0; at < len(s.arena); at += entryLen(s.arena[at:]) {
 		s.place(idRef(at + 1))
 	}
@@ -77,8 +101,13 @@ func (s *ids) place(ref idRef) {
 
 // add appends an id, which is not empty.
 func (t *texts) add(id schemas.EventID) idRef {
+	var buf [64]byte
+	return t.addEntry(appendEntry(buf[:0], id))
+}
+
+func (t *texts) addEntry(entry []byte) idRef {
 	ref := idRef(len(t.arena) + 1)
-	t.arena = appendEntry(roomFor(t.arena, packedLen, 4*packedLen), id)
+	t.arena = append(roomFor(t.arena, packedLen, 4*packedLen), entry...)
 	return ref
 }
 

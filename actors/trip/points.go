@@ -3,6 +3,7 @@ package trip
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"taximeter/actors/geo"
 	"taximeter/schemas"
@@ -24,28 +25,21 @@ const (
 	minPoint = 1 + 1 + 2 + 2
 )
 
-// mark is how much of the points some parts hold: those whose ids stand in the arena
-// before it.
-type mark struct{ arena, count int }
-
-func (t *track) mark() mark { return mark{len(t.ids.arena), t.ids.count} }
-
-// appendPoints writes the points that came since a mark.
-func (t *track) appendPoints(dst []byte, links map[schemas.EventID]schemas.EventID, since mark) []byte {
+// appendPoints writes the points that no part before the one given holds.
+func (t *track) appendPoints(dst []byte, links map[schemas.EventID]schemas.EventID, part uint8) []byte {
 	e := encoder{append(dst, SnapshotFormat)}
-	n := t.ids.count - since.count
-	e.uint(uint64(n))
-	from := len(t.points)
-	for left := n; left > 0; { // new points mostly stand at the end
-		if from--; int(t.points[from].id) > since.arena {
-			left--
+	n := uint64(0)
+	for i := range t.points {
+		if t.points[i].part >= part {
+			n++
 		}
 	}
+	e.uint(n)
 	var at schemas.Millis
 	var lat, lon int64
-	for i := from; i < len(t.points); i++ {
+	for i := range t.points {
 		p := &t.points[i]
-		if int(p.id) <= since.arena {
+		if p.part < part {
 			continue
 		}
 		flags := uint64(p.verdict)
@@ -85,8 +79,23 @@ func fixed(degrees float64) (int64, bool) {
 	return int64(v), v/degreeScale == degrees && (v != 0 || !math.Signbit(degrees))
 }
 
-// restorePoints takes the points of one part; their order among parts does not matter.
-func (s *State) restorePoints(part []byte) error {
+// restorePoints takes the points of the first parts, and what they rectify.
+func (t *track) restorePoints(parts [][]byte, links *map[schemas.EventID]schemas.EventID) error {
+	for i, part := range parts {
+		if err := t.restorePart(part, uint8(i), links); err != nil {
+			return fmt.Errorf("part %d of %d of its points: %w", i, len(parts), err)
+		}
+	}
+	slices.SortFunc(t.points, func(a, b point) int {
+		if t.before(&a, &b) {
+			return -1
+		}
+		return 1
+	})
+	return nil
+}
+
+func (t *track) restorePart(part []byte, number uint8, links *map[schemas.EventID]schemas.EventID) error {
 	if err := checkFormat(part); err != nil {
 		return err
 	}
@@ -95,7 +104,7 @@ func (s *State) restorePoints(part []byte) error {
 	var lat, lon int64
 	for n := d.count(minPoint); n > 0 && !d.bad; n-- {
 		flags := d.uint()
-		p := point{verdict: schemas.Verdict(flags & flagVerdict)}
+		p := point{verdict: schemas.Verdict(flags & flagVerdict), part: number}
 		at += schemas.Millis(d.int())
 		p.at = at
 		if flags&flagExact != 0 {
@@ -109,17 +118,17 @@ func (s *State) restorePoints(part []byte) error {
 			d.bad = true
 			break
 		}
-		if _, known := s.track.ids.find(id); known {
+		if _, known := t.ids.find(id); known {
 			return fmt.Errorf("the point %q stands in it twice, or in two parts", id)
 		}
-		p.id = s.track.ids.add(id)
+		p.id = t.ids.add(id)
 		if flags&flagLinked != 0 {
-			if s.links == nil {
-				s.links = make(map[schemas.EventID]schemas.EventID)
+			if *links == nil {
+				*links = make(map[schemas.EventID]schemas.EventID)
 			}
-			s.links[id] = d.id()
+			(*links)[id] = d.id()
 		}
-		s.track.points = append(s.track.points, p)
+		t.points = append(t.points, p)
 	}
 	if d.bad || len(d.b) > 0 {
 		return fmt.Errorf("damaged at byte %d", len(part)-len(d.b))

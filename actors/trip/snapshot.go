@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"taximeter/actors/rule"
 	"taximeter/schemas"
@@ -22,12 +21,13 @@ var ErrSnapshot = errors.New("trip snapshot cannot be read")
 // its telemetry, of which each part holds the points that came since the part before. So
 // what is written follows what changed, not the length of the trip.
 
-// AppendTo writes the whole trip. Restore gives a trip that behaves the same for ever.
+// AppendTo writes the whole trip, all of whose points are in memory. Restore gives a trip
+// that behaves the same for ever.
 func (s *State) AppendTo(dst []byte) []byte {
 	head := s.AppendHead(nil)
 	dst = binary.AppendUvarint(dst, uint64(len(head)))
 	dst = append(dst, head...)
-	return s.track.appendPoints(dst, s.links, mark{})
+	return s.track.appendPoints(dst, s.links, 0)
 }
 
 // Restore reads what AppendTo wrote.
@@ -62,39 +62,44 @@ func (s *State) AppendHead(dst []byte) []byte {
 	return s.alerts.AppendTo(e.b)
 }
 
-// PointsHeld is how many telemetry events the trip holds.
-func (s *State) PointsHeld() int { return len(s.track.points) }
+const (
+	// MaxParts is how many parts the points of a trip may lie in. More make reading them back
+	// dearer; fewer write points more often.
+	MaxParts = 16
+	// joinParts that hold only points in memory are written as one.
+	joinParts = 3
+)
 
-// HasNewPoints reports whether points came since the last AppendNewPoints or AppendAllPoints.
-func (s *State) HasNewPoints() bool { return s.written.count < s.track.ids.count }
+// Parts is how many parts hold the points written so far.
+func (s *State) Parts() int { return s.parts }
 
-// AppendNewPoints writes the points that no part holds yet.
-func (s *State) AppendNewPoints(dst []byte) []byte {
-	dst = s.track.appendPoints(dst, s.links, s.written)
-	s.written = s.track.mark()
-	return dst
-}
+// HasNewPoints reports whether points came since the last AppendPoints.
+func (s *State) HasNewPoints() bool { return s.fresh > 0 }
 
-// AppendAllPoints writes all points as one part, instead of those before.
-func (s *State) AppendAllPoints(dst []byte) []byte {
-	s.written = mark{}
-	return s.AppendNewPoints(dst)
+// AppendPoints writes the points that no part holds yet, perhaps with some that parts hold,
+// and tells the number of their part, which replaces all from that number on.
+func (s *State) AppendPoints(dst []byte) (part int, b []byte) {
+	t := &s.track
+	part = s.parts
+	if open := t.openPart(); part-open >= joinParts || part == MaxParts {
+		part = open
+	}
+	b = t.appendPoints(dst, s.links, uint8(part))
+	for i := range t.points {
+		if p := &t.points[i]; int(p.part) >= part {
+			p.part = uint8(part)
+		}
+	}
+	s.parts, s.fresh = part+1, 0
+	return part, b
 }
 
 // RestoreParts reads a head and the parts that hold the points.
 func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 	s := New("")
-	for i, part := range points {
-		if err := s.restorePoints(part); err != nil {
-			return nil, fmt.Errorf("%w: part %d of %d of its points: %w", ErrSnapshot, i, len(points), err)
-		}
+	if err := s.track.restorePoints(points, &s.links); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
-	slices.SortFunc(s.track.points, func(a, b point) int {
-		if s.track.before(&a, &b) {
-			return -1
-		}
-		return 1
-	})
 	if err := checkFormat(head); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
@@ -126,7 +131,7 @@ func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 		return nil, fmt.Errorf("%w: trip %q, %d bytes too many", ErrSnapshot, s.id, len(rest))
 	}
 	s.alerts = memory
-	s.written = s.track.mark()
+	s.parts = len(points)
 	s.restoreChains()
 	s.recount()
 	return s, nil
@@ -171,14 +176,17 @@ func (s *State) restoreChains() {
 // appendTo writes what the points do not tell: the filter's decisions, in runs, and which
 // windows there are. Lengths and contents follow from them.
 func (t *track) appendTo(e *encoder) {
-	e.uint(uint64(len(t.points)))
-	for i := 0; i < len(t.points); {
-		from := i
-		for i < len(t.points) && t.points[i].state == t.points[from].state {
-			i++
-		}
-		e.uint(uint64(i-from)<<3 | uint64(t.points[from].state))
+	e.uint(uint64(t.len()))
+	var decisions runs
+	if t.settled != nil {
+		decisions = t.settled.decisions
 	}
+	decisions.done = append(e.b, decisions.done...)
+	for i := range t.points {
+		decisions.add(t.points[i].state)
+	}
+	decisions.end()
+	e.b = decisions.done
 	e.uint(uint64(len(t.windows)))
 	var at schemas.Millis
 	for i := range t.windows {
@@ -194,6 +202,23 @@ func (t *track) restore(d *decoder) {
 	if d.uint() != uint64(len(t.points)) {
 		d.bad = true
 	}
+	t.restoreStates(d)
+	var at schemas.Millis
+	for n := d.count(2); n > 0; n-- {
+		at += schemas.Millis(d.int()) * WindowSize
+		if k := len(t.windows); k > 0 && at <= t.windows[k-1].start {
+			d.bad = true
+			return
+		}
+		t.windows = append(t.windows, tripWindow{start: at, version: int32(d.below(math.MaxInt32))})
+	}
+	for i := range t.windows {
+		t.windows[i].content = t.contentAt(t.windows[i].start)
+	}
+}
+
+// restoreStates reads the filter's decisions on the points in memory.
+func (t *track) restoreStates(d *decoder) {
 	last := -1
 	for i := 0; i < len(t.points) && !d.bad; {
 		run := d.uint()
@@ -213,18 +238,6 @@ func (t *track) restore(d *decoder) {
 			}
 			i++
 		}
-	}
-	var at schemas.Millis
-	for n := d.count(2); n > 0; n-- {
-		at += schemas.Millis(d.int()) * WindowSize
-		if k := len(t.windows); k > 0 && at <= t.windows[k-1].start {
-			d.bad = true
-			return
-		}
-		t.windows = append(t.windows, tripWindow{start: at, version: int32(d.below(math.MaxInt32))})
-	}
-	for i := range t.windows {
-		t.windows[i].content, _ = t.contentAt(t.windows[i].start)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"taximeter/actors/rule"
 	"taximeter/actors/tariff"
 	"taximeter/actors/trip"
@@ -17,7 +19,7 @@ import (
 const t0 schemas.Millis = 1_767_261_600_000 // 2026-01-01T10:00:00Z
 
 // newEnv is the surroundings of a trip: one tariff for everybody, rules that fire easily.
-func newEnv(t testing.TB) *trip.Env {
+func newEnv(t rapid.TB) *trip.Env {
 	t.Helper()
 	book, err := rule.NewBook([]schemas.Rule{
 		{RuleID: "a", Version: 1, Kind: "parada", Active: true, Params: map[string]string{"raioM": "100", "duracaoMin": "1"}},

@@ -90,8 +90,9 @@ type State struct {
 	story    story // what the ride events and the first point say; kept current
 	billing  billing
 	alerts   rule.Memory
-	written  mark    // the points that parts written so far hold
 	ridden   stretch // of the track, from the start to the end or so far
+	parts    int     // written of the points
+	fresh    int     // points that no part holds
 
 	lastMove   schemas.Millis // newest ride or telemetry event; NoTime = none yet
 	duplicates int
@@ -180,7 +181,7 @@ func (s *State) admit(env *Env, e *schemas.Event) schemas.Verdict {
 		}
 		return schemas.Duplicate
 	}
-	if e.Topic == schemas.Telemetry && len(s.track.points) >= env.Settings.MaxPoints {
+	if e.Topic == schemas.Telemetry && s.track.len() >= env.Settings.MaxPoints {
 		return schemas.DLQTrackTooLong
 	}
 	return schemas.Counted
@@ -190,8 +191,8 @@ func (s *State) seen(e *schemas.Event) (same, seen bool) {
 	switch e.Topic {
 	case schemas.Telemetry:
 		if ref, ok := s.track.ids.find(e.EventID); ok {
-			p := &s.track.points[s.track.indexOf(ref)]
-			return p.at == e.At && p.pos == e.LatLon && sameLink(s.links[e.EventID], e), true
+			p := s.track.at(e.At, ref)
+			return p != nil && p.pos == e.LatLon && sameLink(s.links[e.EventID], e), true
 		}
 	case schemas.Rides:
 		if r := s.rideOf(e.EventID); r != nil {
@@ -229,41 +230,55 @@ func (s *State) apply(env *Env, e *schemas.Event, v schemas.Verdict) {
 }
 
 func (s *State) applyPosition(env *Env, e *schemas.Event, v schemas.Verdict) {
-	p := point{at: e.At, pos: e.LatLon, id: s.track.ids.add(e.EventID), verdict: v}
-	i := s.track.insert(p)
+	i := s.track.insert(point{at: e.At, pos: e.LatLon, id: s.track.ids.add(e.EventID), verdict: v, part: noPart})
+	s.fresh++
 	m := member{id: e.EventID, rectifies: e.Rectifies, at: e.At}
-	if i == len(s.track.points)-1 && !s.chains[schemas.Telemetry].touches(m) {
+	chained := s.chains[schemas.Telemetry].touches(m)
+	if i == len(s.track.points)-1 && !chained {
 		s.applyInOrder(env, e, v, i)
 		return
 	}
-	from, through := i, i
-	if s.chains[schemas.Telemetry].touches(m) {
-		m.id, m.rectifies = clone(m.id), clone(m.rectifies)
-		if m.links() {
-			if s.links == nil {
-				s.links = make(map[schemas.EventID]schemas.EventID)
-			}
-			s.links[m.id] = m.rectifies
-		}
-		s.chains[schemas.Telemetry].add(m, s.findPosition, func(id schemas.EventID, effective bool) {
-			ref, _ := s.track.ids.find(id)
-			j := s.track.indexOf(ref)
-			s.track.points[j].state = voided
-			if effective {
-				s.track.points[j].state = undecided
-			}
-			from, through = min(from, j), max(through, j)
-		})
+	var touched [4]earlier
+	r := revision{t: &s.track, maxKmh: env.Settings.MaxSpeedKmh, until: s.story.until(), windows: touched[:0]}
+	if chained {
+		s.linkPosition(m, &r)
 	}
-	to := s.track.refilter(from, through, env.Settings.MaxSpeedKmh)
-	s.track.rebuild(from, to, func(w *tripWindow) { s.windowChanged(env, w, v) })
-	s.retell(env)
+	if s.track.points[i].state == undecided {
+		r.decide(i)
+	}
+	r.changed(func(w *tripWindow) { s.windowChanged(env, w, v) })
+	last := s.track.stateBefore(i).last
+	if !chained && s.story.rode() && last >= 0 && s.track.points[last].at >= s.story.start {
+		s.ridden.revise(r.ridden) // its start is not concerned
+		s.settle(env)
+	} else {
+		s.retell(env)
+	}
 	kmh := 0.0
 	if s.track.points[i].state == accepted {
-		kmh = s.track.speedInto(i, s.track.stateBefore(i).last)
+		kmh = s.track.speedInto(i, last)
 	}
 	s.point(env, e, i, kmh)
 	s.reschedule(env)
+}
+
+// linkPosition enters a position into the chains and revises what they decide otherwise.
+func (s *State) linkPosition(m member, r *revision) {
+	m.id, m.rectifies = clone(m.id), clone(m.rectifies)
+	if m.links() {
+		if s.links == nil {
+			s.links = make(map[schemas.EventID]schemas.EventID)
+		}
+		s.links[m.id] = m.rectifies
+	}
+	s.chains[schemas.Telemetry].add(m, s.findPosition, func(id schemas.EventID, effective bool) {
+		ref, _ := s.track.ids.find(id)
+		if j := s.track.indexOf(ref); effective {
+			r.decide(j)
+		} else {
+			r.void(j)
+		}
+	})
 }
 
 // applyInOrder is the hot path: the newest point so far, in no chain.

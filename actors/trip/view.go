@@ -61,7 +61,7 @@ type EventView struct {
 
 const lastEvents = 10
 
-// View shows the trip under a watermark.
+// View shows the trip, all of whose points are in memory, under a watermark.
 func (s *State) View(env *Env) View {
 	sum := s.Summary(env.Watermark)
 	v := View{TripID: s.id, Phase: sum.Phase, Stage: [...]string{"detalhe", "resumo", "resumo"}[s.stage], Start: known(sum.Start), End: known(sum.End),
@@ -74,7 +74,7 @@ func (s *State) View(env *Env) View {
 	if s.stage != detailed && v.Bill != nil {
 		v.Multiplier = v.Bill.Multiplier
 	}
-	v.Events = EventCounts{Telemetry: len(s.track.points), Rides: len(s.rides), Payments: len(s.payments),
+	v.Events = EventCounts{Telemetry: s.track.len(), Rides: len(s.rides), Payments: len(s.payments),
 		Remembered: s.track.ids.count + len(s.rides) + len(s.payments), Duplicates: s.duplicates}
 	for i := range s.track.windows {
 		w := &s.track.windows[i]
