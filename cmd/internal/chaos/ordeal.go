@@ -28,6 +28,7 @@ type Ordeal struct {
 	Checkpoint time.Duration // interval
 	Resident   int           // trips of a partition that may stay in memory once they are clean
 	Seed       uint64
+	Tables     bool // a lake and analytical tables are kept, and checked
 }
 
 // DrawOrdeal is an ordeal with usual settings.
@@ -36,7 +37,11 @@ func DrawOrdeal(seed uint64, fault Fault, lasting time.Duration) Ordeal {
 }
 
 func (x Ordeal) String() string {
-	return fmt.Sprintf("seed %d: %s for %s at %d events/s, checkpoint %s, %d trips in memory", x.Seed, x.Fault, x.For, x.Rate, x.Checkpoint, x.Resident)
+	tables := ""
+	if x.Tables {
+		tables = ", with lake and tables"
+	}
+	return fmt.Sprintf("seed %d: %s for %s at %d events/s, checkpoint %s, %d trips in memory%s", x.Seed, x.Fault, x.For, x.Rate, x.Checkpoint, x.Resident, tables)
 }
 
 // ordealPartitions are few, so that each is always busy: one that is silent for half a
@@ -51,6 +56,10 @@ type Endured struct {
 	Alerts []time.Duration
 	// Checkpoints were made during the fault.
 	Checkpoints int64
+	// Bills could be read that were published during the fault.
+	Bills int
+	// Behind is how many of the newest checkpoints no sink of tables had at the fault's end.
+	Behind int64
 	// Consumed are the offsets that each partition took in during the fault.
 	Consumed [ordealPartitions]int64
 	// Waited tells which partitions said that a topic waits.
@@ -83,7 +92,7 @@ type ordealRun struct {
 func Endure(ctx context.Context, o Options, x Ordeal) (res Endured) {
 	dir := filepath.Join(o.Dir, fmt.Sprintf("%s-%d", x.Fault, x.Seed))
 	events := int64(x.Rate) * int64((x.For + 2*x.patience()).Seconds())
-	r := &ordealRun{x: x, run: run{o: o, dir: dir, s: Scenario{Seed: x.Seed, Partitions: ordealPartitions, Events: events, Checkpoint: x.Checkpoint, Resident: x.Resident,
+	r := &ordealRun{x: x, run: run{o: o, dir: dir, s: Scenario{Seed: x.Seed, Partitions: ordealPartitions, Events: events, Checkpoint: x.Checkpoint, Resident: x.Resident, Tables: x.Tables,
 		Rules: []schemas.Rule{moving}}}}
 	r.watch = newWatch()
 	err := r.all(ctx, &res)
@@ -242,7 +251,7 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 			res.Consumed[i] += int64(p.NextOffset[t] - before.partitions[i].NextOffset[t])
 		}
 	}
-	res.Checkpoints = now.tip - before.tip
+	res.Checkpoints, res.Behind = now.tip-before.tip, now.behind()
 	if err := r.trouble.end(ctx); err != nil {
 		return fmt.Errorf("end: %w", err)
 	}
@@ -251,12 +260,12 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 		return fmt.Errorf("after the fault: %w", err)
 	}
 	res.Recovered = well.Sub(ended)
-	res.Alerts = r.watch.between(began, ended, r.trouble.holds)
+	res.Alerts, res.Bills = r.watch.between(began, ended, r.trouble.holds), r.watch.billsBetween(began, ended)
 	return nil
 }
 
 // public waits until every partition has published the outbox of a checkpoint of at least
-// that number, and nothing waits.
+// that number, and nothing waits, and tables have it too.
 func (r *ordealRun) public(ctx context.Context, number int64) (time.Time, error) {
 	why := ""
 	err := until(ctx, r.x.patience(), func() bool {
@@ -270,6 +279,11 @@ func (r *ordealRun) public(ctx context.Context, number int64) (time.Time, error)
 			if p.State != "running" || p.Published < number || strings.Join(p.Waiting[:], "") != "" {
 				why = fmt.Sprintf("partition %d is %s %s, has published what %d holds of %d, waits for %q; last fault of a checkpoint: %s",
 					p.Partition, p.State, p.Error, p.Published, number, p.Waiting, at.fault)
+			}
+		}
+		for _, s := range at.sinks {
+			if s.Held < number {
+				why = fmt.Sprintf("sink %s holds what %d holds of %d: %s", s.Name, s.Held, number, s.Error)
 			}
 		}
 		return why == ""
@@ -299,6 +313,7 @@ func (r *ordealRun) readAll(ctx context.Context) error {
 type stance struct {
 	partitions []admin.PartitionStatus
 	tip        int64
+	sinks      []admin.SinkStatus
 	fault      string // of the last checkpoint
 	memory     int64  // bytes
 }
@@ -314,7 +329,7 @@ func (r *ordealRun) look(ctx context.Context) (s stance, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.tip, s.fault = c.Tip, c.LastError
+	s.tip, s.fault, s.sinks = c.Tip, c.LastError, c.Sinks
 	s.memory, err = residentBytes(r.process.cmd.Process.Pid)
 	return s, err
 }

@@ -34,11 +34,13 @@ const (
 	ClockBack     Fault = "clock-back"     // the same backward
 	TakenBack     Fault = "taken-back"     // an operator restores the fourth checkpoint before the newest
 	PassedBy      Fault = "passed-by"      // retention takes records before they are read, and an operator accepts the gap
+	SinksDown     Fault = "sinks-down"     // the lake's warehouse is away and the analytical database takes nothing
+	NoFault       Fault = "none"           // to compare with
 )
 
 // Faults are all of them.
 func Faults() []Fault {
-	return []Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy}
+	return []Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy, SinksDown, NoFault}
 }
 
 // trouble makes a fault.
@@ -75,6 +77,13 @@ func newTrouble(r *ordealRun) (trouble, error) {
 		return &takesBack{operator{run: r}}, nil
 	case PassedBy:
 		return &passedBy{operator{run: r}}, nil
+	case SinksDown:
+		if !r.x.Tables {
+			return nil, errors.New("no sinks can be down in an ordeal without tables")
+		}
+		return &downSinks{quiet: quiet, run: r}, nil
+	case NoFault:
+		return quiet, nil
 	}
 	return nil, fmt.Errorf("fault %q is none of %v", r.x.Fault, Faults())
 }

@@ -51,6 +51,9 @@ func (t *takesBack) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := t.run.public(ctx, now.tip); err != nil { // also tables have what is taken back
+		return err
+	}
 	// The node may have made more since it was asked; more than four back is as good.
 	return t.command(ctx, "checkpoint", "restore", strconv.FormatInt(now.tip-takenBack, 10), "--unverified", "--reason", "a drill")
 }

@@ -12,11 +12,13 @@ import (
 	"taximeter/schemas/edge"
 )
 
-// watch tells how long after its deciding record was sent an alert can be read.
+// watch tells how long after its deciding record was sent an alert can be read, and when
+// bills can.
 type watch struct {
 	mu      sync.Mutex // guards all below
 	moments map[moment]time.Time
 	alerts  []alerted
+	bills   []time.Time // when each could be read
 }
 
 // moment is what an alert tells of the event that decided it.
@@ -58,11 +60,14 @@ func (w *watch) run(ctx context.Context, where *world.World) error {
 	for {
 		select {
 		case r := <-results:
+			w.mu.Lock()
 			if r.Alert != nil {
-				w.mu.Lock()
 				w.alerts = append(w.alerts, alerted{moment{r.Alert.TripID, r.Alert.DecidedAt}, time.Now()})
-				w.mu.Unlock()
 			}
+			if r.Bill != nil {
+				w.bills = append(w.bills, time.Now())
+			}
+			w.mu.Unlock()
 		case err := <-ended:
 			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 				return nil //nolint:nilerr // it ended because the run is over
@@ -85,4 +90,16 @@ func (w *watch) between(began, ended time.Time, held func(schemas.Partition) boo
 		latencies = append(latencies, a.read.Sub(sent))
 	}
 	return latencies
+}
+
+// billsBetween is how many bills could be read for the first time from began to ended.
+func (w *watch) billsBetween(began, ended time.Time) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, at := range w.bills {
+		if !at.Before(began) && at.Before(ended) {
+			n++
+		}
+	}
+	return n
 }

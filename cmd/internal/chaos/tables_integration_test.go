@@ -60,3 +60,33 @@ func TestTheBrokerRestartsUnderTheLake(t *testing.T) {
 	t.Parallel()
 	one(t, Options{Binary: build(t), Readers: readers(t)}, []Life{{End: Rebooted, After: time.Second}, {End: Rebooted, After: 2 * time.Second}}, withTables)
 }
+
+func ordealWithTables(t *testing.T, seed uint64, fault Fault, lasting time.Duration, rate int) Endured {
+	t.Helper()
+	x := DrawOrdeal(seed, fault, lasting)
+	x.Tables, x.Rate = true, rate
+	return ordeal(t, Options{Readers: readers(t)}, x)
+}
+
+// Lake and analytical database are down: alerts and bills come out as ever, and tables catch
+// up with all that they missed.
+func TestTheTablesAreDownForTenMinutes(t *testing.T) {
+	t.Parallel()
+	e := ordealWithTables(t, 11, SinksDown, 2*tenMinutes, 600)
+	e.alertsKept(t)
+	e.says(t, "a sink cannot be fed; it will be tried again, everything else goes on")
+	if e.Bills == 0 || e.Checkpoints < 3 || e.Behind < e.Checkpoints {
+		t.Errorf("%d bills and %d checkpoints meanwhile, tables %d behind", e.Bills, e.Checkpoints, e.Behind)
+	}
+	if most := 5 * 20; e.Resident > most { // what waits for tables waits in the store
+		t.Errorf("%d trips stay in memory of one partition, 20 may", e.Resident)
+	}
+}
+
+// An operator takes the running node back by four checkpoints, all of which the tables have:
+// no row is lost, and none is there twice.
+func TestARunningNodeIsTakenBackUnderTheTables(t *testing.T) {
+	t.Parallel()
+	e := ordealWithTables(t, 12, TakenBack, tenMinutes, 300)
+	e.says(t, "what this run still writes is refused")
+}

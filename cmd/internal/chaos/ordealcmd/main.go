@@ -40,13 +40,18 @@ func run(ctx context.Context) (err error) {
 	flag.DurationVar(&x.Checkpoint, "checkpoint", 30*time.Second, "interval between checkpoints")
 	flag.IntVar(&x.Rate, "rate", x.Rate, "events per second")
 	flag.IntVar(&x.Resident, "resident", x.Resident, "trips of a partition that may stay in memory")
+	flag.BoolVar(&x.Tables, "tables", false, "keep a lake and analytical tables")
+	readers := flag.String("readers", "", "a Python that can check them; .ci/readers/install prints where it is")
 	real := flag.Bool("real", false, "on real Kafka and S3, under .ci/with-servers")
 	flag.Parse()
 	if *binary == "" {
 		return errors.New("--taximeter must name a taximeter built with `go build -tags chaos ./cmd/taximeter`")
 	}
+	if x.Tables && *readers == "" {
+		return errors.New("--tables needs --readers, which check them")
+	}
 	x.Fault = chaos.Fault(*fault)
-	o := chaos.Options{Binary: *binary, Log: slog.Default()}
+	o := chaos.Options{Binary: *binary, Readers: *readers, Log: slog.Default()}
 	if *real {
 		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
 			return err
@@ -63,7 +68,7 @@ func run(ctx context.Context) (err error) {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	slowest := chaos.Percentile(e.Alerts, 100)
 	err = json.NewEncoder(os.Stdout).Encode(map[string]any{"fault": x.Fault, "seconds": x.For.Seconds(), "checkpoints": e.Checkpoints,
-		"alerts": len(e.Alerts), "alerts_p99_ms": ms(chaos.Percentile(e.Alerts, 99)), "alerts_max_ms": ms(slowest), "trips_in_memory": e.Resident,
+		"alerts": len(e.Alerts), "alerts_p99_ms": ms(chaos.Percentile(e.Alerts, 99)), "alerts_max_ms": ms(slowest), "bills": e.Bills, "tables_behind": e.Behind, "trips_in_memory": e.Resident,
 		"rss_before_mb": e.MemoryBefore >> 20, "rss_mb": e.Memory >> 20, "recovered_ms": ms(e.Recovered),
 		"duplicated": e.Duplicated, "missing": e.Missing, "differing": e.Differing})
 	switch {
