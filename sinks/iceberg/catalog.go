@@ -37,7 +37,10 @@ func openCatalog(ctx context.Context, cfg Config) (c catalog.Catalog, close func
 	switch kind {
 	case catalogREST:
 		c, err := openREST(ctx, cfg, address, props)
-		return c, func() error { return nil }, err
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c.Close, nil
 	case catalogPostgres:
 		return openSQL(ctx, "pgx", address, sqlcatalog.Postgres, props)
 	}
@@ -67,7 +70,7 @@ func openSQL(ctx context.Context, driver, dsn string, dialect sqlcatalog.Support
 	return c, db.Close, nil
 }
 
-func openREST(ctx context.Context, cfg Config, address string, props iceberg.Properties) (catalog.Catalog, error) {
+func openREST(ctx context.Context, cfg Config, address string, props iceberg.Properties) (*rest.Catalog, error) {
 	delete(props, "warehouse") // the catalog's own name for it, not a place
 	options := []rest.Option{rest.WithAdditionalProps(props)}
 	if cfg.RESTWarehouse != "" {
@@ -79,7 +82,20 @@ func openREST(ctx context.Context, cfg Config, address string, props iceberg.Pro
 	if cfg.Credential != "" {
 		options = append(options, rest.WithCredential(cfg.Credential))
 	}
+	if cfg.OAuthServer != "" {
+		server, err := url.Parse(cfg.OAuthServer)
+		if err != nil {
+			return nil, fmt.Errorf("lake.oauthServer: %w", err)
+		}
+		options = append(options, rest.WithAuthURI(server))
+	}
+	if cfg.OAuthScope != "" {
+		options = append(options, rest.WithScope(cfg.OAuthScope))
+	}
 	c, err := rest.NewCatalog(ctx, catalogName, address, options...)
+	if errors.Is(err, rest.ErrUnauthorized) || errors.Is(err, rest.ErrOAuthError) || errors.Is(err, rest.ErrForbidden) {
+		return nil, fmt.Errorf("lake.catalog: %s does not take us for somebody it knows: %w; set lake.token or lake.credential", redact(address), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lake.catalog: connect to %s: %w", redact(address), err)
 	}

@@ -14,9 +14,14 @@ type Config struct {
 	// one machine), PostgreSQL ("postgres://user:password@host/db") or a REST catalog
 	// ("https://host/path"). "" = no lake.
 	Catalog string `yaml:"catalog" env:"CATALOG"`
-	// Token, or Credential as client:secret, is how a REST catalog knows us; both may be "".
+	// Token is the bearer token by which a REST catalog knows us; or Credential, as
+	// client:secret, gets one by OAuth2 and renews it. At most one of them.
 	Token      string `yaml:"token" env:"TOKEN"`
 	Credential string `yaml:"credential" env:"CREDENTIAL"`
+	// OAuthServer is the URL where tokens are issued ("" = the catalog's own v1/oauth/tokens),
+	// OAuthScope what is asked for ("" = "catalog").
+	OAuthServer string `yaml:"oauthServer" env:"OAUTH_SERVER"`
+	OAuthScope  string `yaml:"oauthScope" env:"OAUTH_SCOPE"`
 	// RESTWarehouse names the warehouse to a REST catalog that serves several.
 	RESTWarehouse string `yaml:"restWarehouse" env:"REST_WAREHOUSE"`
 
@@ -107,6 +112,12 @@ func (c Config) Validate() (faults []string) {
 	}
 	if _, _, err := c.catalogKind(); err != nil {
 		fault("catalog", "%v", err)
+	}
+	if c.Token != "" && c.Credential != "" {
+		fault("credential", "give a token or a credential, not both")
+	}
+	if c.Credential == "" && (c.OAuthServer != "" || c.OAuthScope != "") {
+		fault("credential", "is empty although oauthServer or oauthScope is given: write client:secret")
 	}
 	if c.Database == "" || strings.ContainsAny(c.Database, "./ ") {
 		fault("database", "%q: use one plain name", c.Database)

@@ -102,7 +102,7 @@ func TestCommitsOfADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, metadata, bytes := w.files(s.name)
+		data, metadata, bytes := files(t, l, s)
 		snapshots := len(tbl.Metadata().Snapshots())
 		t.Logf("%-16s %4d files of data, %4d of metadata (%d KB), %d snapshots", s.name, data, metadata, bytes>>10, snapshots)
 		if snapshots > n+20 {

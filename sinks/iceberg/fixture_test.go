@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/iceberg-go"
@@ -74,10 +76,28 @@ type world struct {
 	clock schemas.Millis // append time
 }
 
+// onREST in the environment puts worlds on the REST catalog that .ci/with-servers tells of.
+const onREST = "TAXIMETER_LAKE_ON_REST"
+
+// restCatalog is a database of its own in the REST catalog, with the files in S3.
+func restCatalog(t *testing.T, cfg *Config) {
+	t.Helper()
+	cfg.Catalog, cfg.Token = os.Getenv("TAXIMETER_CATALOG_URL"), os.Getenv("TAXIMETER_CATALOG_TOKEN")
+	if cfg.Catalog == "" {
+		t.Fatal("no REST catalog: run this with .ci/with-servers")
+	}
+	cfg.Database = fmt.Sprint("lake", time.Now().UnixNano())
+	cfg.Warehouse = Warehouse{S3: S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Endpoint: os.Getenv("TAXIMETER_S3_ENDPOINT"), Region: os.Getenv("TAXIMETER_S3_REGION"),
+		PathStyle: true, AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}}
+}
+
 func newWorld(t *testing.T) *world {
 	dir := t.TempDir()
 	cfg := Default()
 	cfg.Catalog, cfg.Warehouse.Folder = "sqlite:"+filepath.Join(dir, "catalog.db"), filepath.Join(dir, "lake")
+	if os.Getenv(onREST) != "" {
+		restCatalog(t, &cfg)
+	}
 	cfg.ChunkRows = 1000
 	return &world{t: t, log: newMemoryLog(), cfg: cfg, next: map[lane]schemas.Offset{}, clock: noon}
 }

@@ -3,10 +3,11 @@ package iceberg
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	icebergio "github.com/apache/iceberg-go/io"
 
 	"taximeter/checkpoint"
 	"taximeter/schemas"
@@ -29,19 +30,26 @@ func (w *world) maintainHard(l *Lake) []Upkeep {
 	return done
 }
 
-// files counts the warehouse's files by their last folder.
-func (w *world) files(table string) (data, metadata int, metadataBytes int64) {
-	w.t.Helper()
-	root := filepath.Join(w.cfg.Warehouse.Folder, w.cfg.Database, table)
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// files counts a table's files by their last folder.
+func files(t *testing.T, l *Lake, of *shape) (data, metadata int, metadataBytes int64) {
+	t.Helper()
+	tbl, err := l.load(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := tbl.FS(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.(icebergio.ListableIO).WalkDir(tbl.Location(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		info, err := os.Stat(path)
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		if filepath.Base(filepath.Dir(path)) == "metadata" {
+		if strings.Contains(path, "/metadata/") {
 			metadata++
 			metadataBytes += info.Size()
 		} else {
@@ -50,9 +58,24 @@ func (w *world) files(table string) (data, metadata int, metadataBytes int64) {
 		return nil
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return data, metadata, metadataBytes
+}
+
+// writeOrphan leaves a file among a table's that nothing cites.
+func writeOrphan(t *testing.T, l *Lake) {
+	tbl, err := l.load(t.Context(), &l.bills.shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := tbl.FS(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.(icebergio.WriteFileIO).WriteFile(tbl.Location()+"/data/left-by-a-crash.parquet", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestMaintenanceKeepsRowsAndMergesFiles(t *testing.T) {
@@ -64,10 +87,7 @@ func TestMaintenanceKeepsRowsAndMergesFiles(t *testing.T) {
 		i.Outbox.Bills = []schemas.Bill{bill("a", 1+n, noon, 100), bill(fmt.Sprint("b", n), 1, noon, 100)}
 		commit(t, l, made, i)
 	}
-	orphan := filepath.Join(w.cfg.Warehouse.Folder, w.cfg.Database, TableBills, "data", "left-by-a-crash.parquet")
-	if err := os.WriteFile(orphan, []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeOrphan(t, l)
 	done := w.maintainHard(l)
 	wantEachOnce(t, l, 60)
 	bills := []string{"a 6", "b0 1", "b1 1", "b2 1", "b3 1", "b4 1", "b5 1"}
@@ -75,10 +95,10 @@ func TestMaintenanceKeepsRowsAndMergesFiles(t *testing.T) {
 	if p, err := l.Progress(t.Context()); err != nil || p.Made != 7 {
 		t.Fatal(p, err)
 	}
-	if data, _, _ := w.files(TableBills); data != 1 {
+	if data, _, _ := files(t, l, &l.bills.shape); data != 1 {
 		t.Errorf("%d files of bills, want 1: %+v", data, done)
 	}
-	if data, _, _ := w.files(TableTelemetry); data > 2 {
+	if data, _, _ := files(t, l, &l.telemetry.shape); data > 2 {
 		t.Errorf("%d files of telemetry, want one per bucket: %+v", data, done)
 	}
 	at := slices.IndexFunc(done, func(u Upkeep) bool { return u.Table == TableBills })

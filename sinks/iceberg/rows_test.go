@@ -83,7 +83,7 @@ func TestRecordThatDoesNotCome(t *testing.T) {
 			t.Errorf("without offset %d: %v", missing, err)
 		}
 	}
-	if data, _, _ := w.files(TableTelemetry); data != 0 {
+	if data, _, _ := files(t, l, &l.telemetry.shape); data != 0 {
 		t.Errorf("%d files are left of refused commits", data)
 	}
 	w.log.records[records] = all

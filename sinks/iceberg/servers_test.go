@@ -3,8 +3,11 @@
 package iceberg
 
 import (
+	"flag"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,12 +33,15 @@ func TestLakeOnServers(t *testing.T) {
 		commit(t, []*Lake{a, b}[i%2], checkpoint.Number(2+i), w.checkpointOf(i)...)
 	}
 	w.wantCheckpoints(a, n)
-	orphan := writeOrphan(t, b)
-	for _, u := range w.maintainHard(b) {
-		t.Logf("%+v", u)
+	before, _, _ := files(t, b, &b.bills.shape)
+	writeOrphan(t, b)
+	if with, _, _ := files(t, b, &b.bills.shape); with != before+1 {
+		t.Fatalf("%d files of bills with an orphan, and %d without", with, before)
 	}
-	if exists(t, b, orphan) {
-		t.Error("an orphaned file is still there")
+	for _, u := range w.maintainHard(b) {
+		if u.Table == TableBills && u.Orphans == 0 {
+			t.Errorf("an orphaned file is still there: %+v", u)
+		}
 	}
 	w.wantCheckpoints(a, n)
 	if err := a.Rewind(t.Context(), sinks.Progress{Made: 1 + n}, checkpoint.Span{After: 1 + n - 4, Through: 1 + n}); err != nil {
@@ -50,36 +56,62 @@ func TestLakeOnServers(t *testing.T) {
 	w.wantCheckpoints(a, n)
 }
 
-func writeOrphan(t *testing.T, l *Lake) string {
-	tbl, err := l.load(t.Context(), &l.bills.shape)
-	if err != nil {
-		t.Fatal(err)
+var everything = flag.Bool("lake.all", false, "run the whole acceptance suite on the REST catalog; otherwise what CI has time for")
+
+// What holds of a lake in SQLite and a folder holds on a real REST catalog and S3.
+func TestLakeOnREST(t *testing.T) {
+	t.Setenv(onREST, "1")
+	type acceptance struct {
+		name string
+		test func(*testing.T)
 	}
-	fs, err := tbl.FS(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	suite := []acceptance{
+		{"rows", TestCommitHoldsEventsBillsWindowsAndVerdicts},
+		{"commit conflict", TestOtherCommitterWasFaster},
+		{"answer dropped", TestAnswerDroppedAfterTheCatalogCommit},
+		{"commit held back over a restore", TestCommitHeldBackOverARestore},
+		{"expiry before a restore", TestExpiryAndCompactionBetweenCheckpointAndRestore},
+		{"tables refused", TestTablesThatDoNotFitAreRefused},
 	}
-	path := tbl.Location() + "/data/left-by-a-crash.parquet"
-	if err := fs.(interface {
-		WriteFile(name string, content []byte) error
-	}).WriteFile(path, []byte("x")); err != nil {
-		t.Fatal(err)
+	if *everything {
+		suite = append(suite, []acceptance{
+			{"a bill moves", TestBillMovesToAnotherDay},
+			{"committer dies", TestCommitterDiesAtEachTable},
+			{"commit held back", TestCommitHeldBackAndReleased},
+			{"maintenance", TestMaintenanceKeepsRowsAndMergesFiles},
+			{"compaction overtaken", TestCompactionOverTakenByACorrection},
+			{"restore", TestRestoreFromFourCheckpointsAgo},
+			{"new column", TestNewNullableColumnWhileRunning},
+			{"records missing", TestRecordThatDoesNotCome},
+		}...)
 	}
-	return path
+	for _, c := range suite {
+		t.Run(c.name, c.test)
+	}
 }
 
-func exists(t *testing.T, l *Lake, path string) bool {
-	tbl, err := l.load(t.Context(), &l.bills.shape)
-	if err != nil {
-		t.Fatal(err)
+// A catalog that knows us by OAuth2's client credentials, by a token, or not at all.
+func TestRESTCatalogKnowsUs(t *testing.T) {
+	t.Setenv(onREST, "1")
+	open := func(change func(*Config)) error {
+		w := newWorld(t)
+		change(&w.cfg)
+		l, err := Open(t.Context(), w.cfg, "ns", w.log, slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = l.Close()
+		}
+		return err
 	}
-	fs, err := tbl.FS(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if err := open(func(c *Config) { c.Token, c.Credential = "", os.Getenv("TAXIMETER_CATALOG_CREDENTIAL") }); err != nil {
+		t.Error("by OAuth2:", err)
 	}
-	f, err := fs.Open(path)
-	if err != nil {
-		return false
+	for name, change := range map[string]func(*Config){
+		"nobody":      func(c *Config) { c.Token = "" },
+		"wrong token": func(c *Config) { c.Token = "wrong" },
+		"stranger":    func(c *Config) { c.Token, c.Credential = "", "stranger:secret" },
+	} {
+		if err := open(change); err == nil || !strings.Contains(err.Error(), "set lake.token or lake.credential") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	return f.Close() == nil
 }
