@@ -48,13 +48,18 @@ const lakeLife = 4 * time.Second
 func (r *run) lakeDir() string   { return filepath.Join(r.dir, "lake") }
 func (r *run) analytics() string { return filepath.Join(r.dir, "analytics.db") }
 
-// tables configures a node's.
+// tables configures a node's. With a real S3 the warehouse is there, behind the same proxy as
+// the checkpoints.
 func (r *run) tables() map[string]string {
-	return map[string]string{
-		"LAKE_CATALOG":          "sqlite:" + filepath.Join(r.lakeDir(), "catalog.db"),
-		"LAKE_WAREHOUSE_FOLDER": r.lakeDir(),
-		"ANALYTICS_URL":         "sqlite:" + r.analytics(),
+	env := map[string]string{"LAKE_CATALOG": "sqlite:" + filepath.Join(r.lakeDir(), "catalog.db"), "ANALYTICS_URL": "sqlite:" + r.analytics()}
+	if r.o.Real == nil {
+		env["LAKE_WAREHOUSE_FOLDER"] = r.lakeDir()
+		return env
 	}
+	for name, value := range r.o.Real.store(r.objects.address(), r.prefix()+"lake/") {
+		env["LAKE_WAREHOUSE_"+strings.TrimPrefix(name, "STORE_")] = value
+	}
+	return env
 }
 
 // checkTables has independent readers compare the tables with what was published and what
@@ -64,6 +69,9 @@ func (r *run) checkTables(ctx context.Context, got *published.Results, ends kadm
 		Analytics: r.analytics(), Expected: filepath.Join(r.dir, "expected"), Published: filepath.Join(r.dir, "published"), Resent: r.material.resent}
 	if err := c.SetEnds(ends); err != nil {
 		return err
+	}
+	if s3 := r.o.Real; s3 != nil {
+		c.S3 = &lakecheck.S3{Endpoint: s3.S3Endpoint, Region: s3.S3Region, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey}
 	}
 	err := errors.Join(os.MkdirAll(c.Published, 0o755), write(c.Published, simulation.BillsFile, got.Bills), write(c.Published, simulation.WindowsFile, got.Windows))
 	if err != nil {

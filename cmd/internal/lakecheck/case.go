@@ -22,7 +22,8 @@ type Case struct {
 	Name       string `json:"name"`
 	Events     string `json:"events"` // file of what was sent, in that order
 	Partitions int    `json:"partitions"`
-	Lake       string `json:"lake"`      // folder: catalog.db and the warehouse
+	Lake       string `json:"lake"`      // folder of catalog.db and, without S3, of the warehouse
+	S3         *S3    `json:"s3"`        // where the warehouse is; nil = in the folder
 	Database   string `json:"database"`  // of the lake's catalog
 	Analytics  string `json:"analytics"` // SQLite file
 	Expected   string `json:"expected"`  // folder that simulate wrote
@@ -32,6 +33,14 @@ type Case struct {
 	Resent bool `json:"resent"`
 	// Ends are the end offsets of the input topics, by topic and partition.
 	Ends map[string][]int64 `json:"ends"`
+}
+
+// S3 is a server that the readers ask for what lies there.
+type S3 struct {
+	Endpoint  string `json:"endpoint"`
+	Region    string `json:"region"`
+	AccessKey string `json:"accessKey"`
+	SecretKey string `json:"secretKey"`
 }
 
 // SetEnds takes the end offsets that a broker told.

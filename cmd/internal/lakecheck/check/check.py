@@ -18,7 +18,7 @@ from readers import Dashboard, Lake
 
 def check(case, found):
     os.chdir(os.path.commonpath([case["lake"], case["analytics"]]))  # ClickHouse reads files below only
-    lake = Lake(case["lake"], case["database"])
+    lake = Lake(case["lake"], case["database"], case["s3"])
     wanted, sent = accepted(case, {t: lake.schema(t) for t in TABLES.values()})
     counts, trips, payments = check_events(lake, wanted, found)
     bills, issued = check_results(lake, case, "bills.jsonl", "faturas", ("trip_id",), voided, BILL_HISTORY, found)

@@ -13,9 +13,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 class Lake:
     """The lake by PyIceberg, and by ClickHouse's engine, which also reads equality deletes."""
 
-    def __init__(self, folder, database):
-        self.database = database
-        self.catalog = SqlCatalog("taximeter", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+    def __init__(self, folder, database, s3):
+        self.database, self.s3 = database, s3
+        where = {"s3.endpoint": s3["endpoint"], "s3.region": s3["region"], "s3.access-key-id": s3["accessKey"],
+                 "s3.secret-access-key": s3["secretKey"]} if s3 else {"warehouse": f"file://{folder}"}
+        self.catalog = SqlCatalog("taximeter", uri=f"sqlite:///{folder}/catalog.db", **where)
 
     def table(self, name):
         return self.catalog.load_table((self.database, name))
@@ -31,11 +33,14 @@ class Lake:
     def clickhouse(self, name):
         """The rows of a table as its catalog says that it stands."""
         table = self.table(name)
-        location = table.location().removeprefix("file://")
-        metadata = table.metadata_location.removeprefix(table.location() + "/")
         if table.current_snapshot() is None:
             return []
-        return clickhouse(f"SELECT * FROM icebergLocal('{location}', SETTINGS iceberg_metadata_file_path = '{metadata}')")
+        metadata = table.metadata_location.removeprefix(table.location() + "/")
+        if s3 := self.s3:
+            source = f"icebergS3('{s3['endpoint']}/{table.location().removeprefix('s3://')}', '{s3['accessKey']}', '{s3['secretKey']}'"
+        else:
+            source = f"icebergLocal('{table.location().removeprefix('file://')}'"
+        return clickhouse(f"SELECT * FROM {source}, SETTINGS iceberg_metadata_file_path = '{metadata}')")
 
     def schema(self, name):
         """The types of a table's columns."""
