@@ -51,7 +51,7 @@ func TestCrashRunsOnRealServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	campaign(t, Options{Binary: build(t), Real: real}, 2000, realRuns)
+	campaign(t, Options{Binary: build(t), Real: real, Tables: 4, Readers: readers(t)}, 2000, realRuns)
 }
 
 // The faults of a cluster that differ most, each in a cluster of its own; the others, and
