@@ -31,6 +31,7 @@ func (s *Source) fill(b *Batch, t *task, now time.Time) (moved bool) {
 				continue
 			}
 		}
+		b.fetched = append(b.fetched, record)
 		l.pop()
 		moved = true
 	}

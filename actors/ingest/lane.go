@@ -12,15 +12,22 @@ import (
 const credit = 2
 
 // Batch is what an owner is given. Records and all they refer to are the owner's until
-// Release, which gives the room back.
+// Release: then the bytes are lent to the next fetch, and a string that was kept uncopied
+// changes.
 type Batch struct {
 	schemas.Batch
-	home *task
+	home    *task
+	fetched []*kgo.Record // what Records were decoded from, and control records between them
 }
 
 // Release must be called once per batch, from any goroutine.
 func (b *Batch) Release() {
-	clear(b.Records) // the next decode relies on zero records, and the fetch buffer is let go
+	clear(b.Records) // the next decode relies on zero records
+	for i, r := range b.fetched {
+		r.Recycle()
+		b.fetched[i] = nil
+	}
+	b.fetched = b.fetched[:0]
 	b.home.source.release(b)
 }
 

@@ -98,6 +98,7 @@ func (o Options) withDefaults() Options {
 
 // client makes a consumer without a group: assignment and offsets are the caller's.
 func (o Options) client() (*kgo.Client, error) {
+	lent := newBuffers()
 	return kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(o.Seeds...),
 		kgo.DisableClientMetrics(), // a push at every close
@@ -108,5 +109,7 @@ func (o Options) client() (*kgo.Client, error) {
 		kgo.FetchMaxBytes(fetchMaxBytes),
 		kgo.FetchMaxPartitionBytes(fetchMaxPartitionBytes),
 		kgo.MaxDecompressBatchBytes(maxDecompressed),
+		kgo.WithPools(lent),
+		kgo.WithHooks(lent), // how much batches expand
 	}, o.Client...)...)
 }
