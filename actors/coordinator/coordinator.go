@@ -64,8 +64,8 @@ type (
 	Attach struct{ Task Task }
 	Detach struct{ Task Task }
 	// Assign commits an assignment manifest that was decided on the tip Seen, and answers with
-	// the checkpoint.Manifest that holds, or an error: ErrDecidedAnew if runs or members have
-	// changed since.
+	// the checkpoint.Manifest that holds, or an error: ErrDecidedAnew if runs, members
+	// or the protocol have changed since.
 	Assign struct {
 		Seen    checkpoint.Manifest
 		Changes []checkpoint.Change
@@ -202,9 +202,9 @@ func (c *Coordinator) report(tip checkpoint.Manifest, began time.Time, err error
 // many nodes that move partitions at once one must lose often.
 const attempts = 20
 
-// ErrDecidedAnew is an assignment that was decided on a tip whose runs or members are no
+// ErrDecidedAnew is an assignment that was decided on a tip whose runs, members or protocol are no
 // longer the chain's. A process that slept in between would take back what another took.
-var ErrDecidedAnew = errors.New("runs or members have changed since this assignment was decided: look at the chain again")
+var ErrDecidedAnew = errors.New("runs, members or the protocol have changed since this assignment was decided: look at the chain again")
 
 func (c *Coordinator) assign(m *Assign) (checkpoint.Manifest, error) {
 	return c.commit("assignment", func(tip checkpoint.Manifest) ([]checkpoint.Change, error) {
@@ -242,15 +242,21 @@ func (c *Coordinator) commit(what string, decide func(tip checkpoint.Manifest) (
 	return checkpoint.Manifest{}, fmt.Errorf("%s lost to other writers %d times", what, attempts)
 }
 
-// holds reports whether what was decided on Seen may still be done: the members are the
-// same, and the runs that it changes.
+// holds reports whether what was decided on Seen may still be done: members and protocol are
+// the same, and the runs that it changes. The protocol is raised on Seen itself: a member that
+// left and came back in between may be of an older version.
 func (m *Assign) holds(tip checkpoint.Manifest) bool {
-	return tip.Lineage == m.Seen.Lineage && slices.Equal(tip.Members, m.Seen.Members) &&
+	return tip.Lineage == m.Seen.Lineage && tip.Speaks() == m.Seen.Speaks() && slices.Equal(tip.Members, m.Seen.Members) &&
 		!slices.ContainsFunc(m.Changes, func(c checkpoint.Change) bool {
-			s, ok := c.(checkpoint.Start)
-			now, exists := tip.Entry(s.Partition)
-			before, existed := m.Seen.Entry(s.Partition)
-			return ok && (!exists || !existed || now.Epoch != before.Epoch)
+			switch c := c.(type) {
+			case checkpoint.Speak:
+				return tip.Number != m.Seen.Number
+			case checkpoint.Start:
+				now, exists := tip.Entry(c.Partition)
+				before, existed := m.Seen.Entry(c.Partition)
+				return !exists || !existed || now.Epoch != before.Epoch
+			}
+			return false
 		})
 }
 

@@ -103,6 +103,34 @@ func TestAnAssignmentDecidedOnAnOlderTipIsRefused(t *testing.T) {
 	}
 }
 
+// A member that left and came back may be of an older version, though the members are the
+// same; and who decided to join under one protocol may not speak the next. Either would be
+// a member that cannot read what is written.
+func TestAProtocolIsRaisedOnTheTipItWasDecidedOn(t *testing.T) {
+	store := storetest.NewMemory()
+	found(t, store, 1)
+	sleeper, other := begin(t, store, "a"), begin(t, store, "a")
+	does := func(p *process, changes ...checkpoint.Change) {
+		t.Helper()
+		if _, err := p.ask(&Assign{Seen: p.tip(), Changes: changes}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	does(other, checkpoint.Join{Node: "a"}, checkpoint.Join{Node: "b"})
+	seen := sleeper.tip()
+	does(other, checkpoint.Leave{Node: "b"})
+	does(other, checkpoint.Join{Node: "b"})
+	raise := []checkpoint.Change{checkpoint.Speak{Protocol: checkpoint.Protocol2}}
+	if _, err := sleeper.ask(&Assign{Seen: seen, Changes: raise}); !errors.Is(err, ErrDecidedAnew) {
+		t.Errorf("raised after b came back: %v", err)
+	}
+	seen = sleeper.tip()
+	does(other, raise...)
+	if _, err := sleeper.ask(&Assign{Seen: seen, Changes: []checkpoint.Change{checkpoint.Join{Node: "c"}}}); !errors.Is(err, ErrDecidedAnew) {
+		t.Errorf("joined under a protocol that it had not seen: %v", err)
+	}
+}
+
 // task is a partition's run as a coordinator sees it.
 type task struct {
 	Task
