@@ -219,7 +219,10 @@ end:	do
 		assert(!calm || speaks == 2 || !SPOKEN_BY(members));
 		assert(!calm || (IN(members, 0) || !FREE(0)) && (IN(members, 1) || !FREE(1)) && (IN(members, 2) || !FREE(2)));
 #ifdef REACH
-		assert(!(calm && speaks == 2 && members == ALL && crashes == CRASHES));
+		if
+		:: calm && speaks == 2 && members == ALL && crashes == CRASHES -> assert(false)
+		:: else
+		fi;
 #endif
 		break
 	od

@@ -66,7 +66,8 @@ type ClusterScenario struct {
 	Seed       uint64
 	Nodes      int
 	Partitions int
-	Rate       int // events per second while things happen
+	Rate       int     // events per second while things happen
+	Lapse      float64 // how much faster than its own the city's time goes at most; 0 = usualLapse
 	Checkpoint time.Duration
 	Acts       []Act
 	Standbys   int      // copies of each partition

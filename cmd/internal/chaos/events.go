@@ -24,12 +24,17 @@ import (
 const (
 	// cityStart is the instant of the first event. Any would do.
 	cityStart = schemas.Millis(1_767_592_800_000)
-	// cityRate keeps every topic of every partition busy: where one is silent for minutes of
+	// leastRate keeps every topic of every partition busy: where one is silent for minutes of
 	// event time, the meter holds the others back, and when it does depends on timing.
-	cityRate = 5
+	leastRate = 5
 	// partitionRate does the same where there are many partitions.
 	partitionRate = 1.25
 )
+
+// cityRate is the city's events per second of its own time.
+func (s Scenario) cityRate() float64 {
+	return max(leastRate, partitionRate*float64(s.Partitions), s.City)
+}
 
 // material is what a run works on and what must come out.
 type material struct {
@@ -48,7 +53,7 @@ type material struct {
 // generate writes the scenario's events to a file and has them simulated.
 func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 	cfg := city.Default(s.Seed, cityStart)
-	cfg.EventsPerSecond, cfg.Events = max(cityRate, partitionRate*float64(s.Partitions), s.City), s.Events
+	cfg.EventsPerSecond, cfg.Events = s.cityRate(), s.Events
 	living, err := city.New(cfg)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ func run(ctx context.Context) error {
 	acts := flag.String("acts", "", "what happens, such as kill:20,join; empty = drawn from the seed")
 	real := flag.Bool("real", false, "on real Kafka and S3, under .ci/with-servers")
 	rate := flag.Int("rate", 1000, "events per second while things happen")
+	lapse := flag.Float64("lapse", 0, "how much faster than its own the city's time goes at most; 0 = 60")
 	standbys := flag.Int("standbys", 1, "copies of each partition on other nodes")
 	state := flag.String("state", "0", "state of the partitions of one node, such as 100MB or 1GB, beside what the events make")
 	every := flag.Duration("checkpoint", 0, "interval between checkpoints; 0 = drawn from the seed")
@@ -74,7 +75,7 @@ func run(ctx context.Context) error {
 				return err
 			}
 		}
-		s.Rate, s.Standbys, s.State = *rate, *standbys, bytes
+		s.Rate, s.Lapse, s.Standbys, s.State = *rate, *lapse, *standbys, bytes
 		if *every > 0 {
 			s.Checkpoint = *every
 		}
