@@ -38,8 +38,8 @@ func TestWhatALiveTripTakes(t *testing.T) {
 		every schemas.Millis
 		most  int64
 	}{
-		{schemas.Minute, 3100},
-		{10 * schemas.Second, 3400},
+		{schemas.Minute, 2300},
+		{10 * schemas.Second, 2900},
 	} {
 		t.Run(fmt.Sprintf("a position every %d s", c.every/schemas.Second), func(t *testing.T) {
 			const trips = 2000

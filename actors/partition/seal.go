@@ -214,7 +214,9 @@ func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 		stale := s.touched+idle < p.seals || len(p.trips) > maxResident
 		// A trip due soon must stay: the store is not asked again for instants before loadedTo.
 		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID] {
-			s.Trip.Settle()
+			if p.abandoned == nil { // what it left is compared with windows in memory
+				s.Trip.Settle()
+			}
 			continue
 		}
 		p.forget(s)

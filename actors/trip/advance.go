@@ -129,8 +129,9 @@ func (s *State) summarise(env *Env) {
 		p := &s.payments[i]
 		p.id, p.rectifies = s.nameOf(all.id(p.id)), s.nameOf(all.id(p.rectifies))
 	}
-	s.chains[schemas.Telemetry] = chains{}
-	s.chains[schemas.Rides] = chains{}
+	if s.chains != nil {
+		s.chains[schemas.Telemetry], s.chains[schemas.Rides] = chains{}, chains{}
+	}
 	s.alerts = rule.Memory{}
 	s.recount()
 }

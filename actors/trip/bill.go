@@ -22,14 +22,14 @@ func (p phase) String() string {
 // story is what the effective ride events (and, without an INICIO, the first accepted
 // point) say of the trip.
 type story struct {
-	phase      phase
 	start, end schemas.Millis // start valid from running on; end valid from ended on
-	startRef   idRef          // the event it was taken from: of the track when inferred, else of names
-	inferred   bool           // the start is the first accepted point
 	matchAt    schemas.Millis // earliest MATCH; NoTime = none
-	place      tariff.Place
 	multiplier schemas.Mils
-	route      []schemas.LatLon
+	startRef   idRef // the event it was taken from: of the track when inferred, else of names
+	phase      phase
+	inferred   bool // the start is the first accepted point
+	// region, category and route are those of these details, or of none.
+	region, category, route detailRef
 }
 
 func (t *story) ended() bool { return t.phase >= ended }
@@ -56,18 +56,17 @@ func (s *State) tell() story {
 	t := story{multiplier: schemas.OneMils, matchAt: schemas.NoTime}
 	for _, k := range []schemas.Kind{schemas.RideRequest, schemas.RideStart, schemas.RideMatch} {
 		if r := first[k]; r != nil { // later kinds in this list win
-			d := &s.details[r.detail]
 			if r.has.Has(schemas.HasRegion) {
-				t.place.Region, t.place.HasRegion = d.Region, true
+				t.region = r.detail
 			}
 			if r.has.Has(schemas.HasCategory) {
-				t.place.Category, t.place.HasCategory = d.Category, true
+				t.category = r.detail
 			}
 			if r.has.Has(schemas.HasRoute) {
-				t.route = d.Route
+				t.route = r.detail
 			}
 			if r.has.Has(schemas.HasMultiplier) && k != schemas.RideRequest {
-				t.multiplier = d.Multiplier
+				t.multiplier = s.detail(r.detail).Multiplier
 			}
 		}
 	}
@@ -96,6 +95,12 @@ func (s *State) tell() story {
 	return t
 }
 
+// place is where the tariff of the trip is looked for.
+func (s *State) place() tariff.Place {
+	return tariff.Place{Region: s.detail(s.story.region).Region, HasRegion: s.story.region != 0,
+		Category: s.detail(s.story.category).Category, HasCategory: s.story.category != 0}
+}
+
 // retell reads the story again after a change of the effective events, and settles.
 func (s *State) retell(env *Env) {
 	s.recount()
@@ -113,10 +118,14 @@ func (s *State) recount() {
 
 // billing is what was billed so far.
 type billing struct {
-	last     *schemas.Bill  // newest version; nil = none yet
+	last     *schemas.Bill // newest version; nil = none yet
+	*history               // valid with it
+	noTariff bool          // a bill is due but for a tariff
+}
+
+type history struct {
 	versions []billVersion  // all of them, for explaining
 	revision schemas.Offset // of the tariff catalogue, fixed by version 1
-	noTariff bool           // a bill is due but for a tariff
 }
 
 type billVersion struct {
@@ -155,7 +164,7 @@ func (s *State) settle(env *Env) {
 	if last != nil {
 		next.Difference -= last.Amount
 	} else {
-		s.billing.revision = env.Tariffs.Revision()
+		s.billing.history = &history{revision: env.Tariffs.Revision()}
 	}
 	s.billing.last = next
 	s.billing.versions = append(s.billing.versions, billVersion{next.Amount, next.DistanceMM, next.DurationS, next.Motive})
@@ -187,8 +196,8 @@ func (s *State) owed(env *Env) *schemas.Bill {
 		return nil
 	}
 	s.billing.noTariff = false
-	b := &schemas.Bill{TripID: s.id, Currency: price.Currency, TariffID: price.TariffID, Region: t.place.Region,
-		Category: t.place.Category, Multiplier: t.multiplier, Start: t.start, End: t.end}
+	b := &schemas.Bill{TripID: s.id, Currency: price.Currency, TariffID: price.TariffID, Region: s.detail(t.region).Region,
+		Category: s.detail(t.category).Category, Multiplier: t.multiplier, Start: t.start, End: t.end}
 	if t.phase == cancelled {
 		if t.end-t.matchAt < schemas.Millis(price.GraceS)*schemas.Second {
 			return nil
@@ -217,5 +226,5 @@ func (s *State) price(env *Env) *schemas.Tariff {
 	if s.billing.last != nil {
 		asOf = s.billing.revision
 	}
-	return env.Tariffs.Find(s.story.place, s.story.start, asOf)
+	return env.Tariffs.Find(s.place(), s.story.start, asOf)
 }

@@ -38,7 +38,23 @@ func (m member) links() bool { return m.rectifies != "" && m.rectifies != m.id }
 
 // touches reports whether an event concerns any chain. Cheap when there is none.
 func (c *chains) touches(m member) bool {
-	return m.links() || (c.sets != nil && c.sets[m.id] != nil)
+	return m.links() || (c != nil && c.sets[m.id] != nil)
+}
+
+// chainsOf are a topic's; nil as long as no event links to another.
+func (s *State) chainsOf(t schemas.Topic) *chains {
+	if s.chains == nil {
+		return nil
+	}
+	return &s.chains[t]
+}
+
+// chain enters an event that touches one.
+func (s *State) chain(t schemas.Topic, m member, find func(schemas.EventID) (member, bool), report func(id schemas.EventID, effective bool)) {
+	if s.chains == nil {
+		s.chains = new([schemas.NumInputs]chains)
+	}
+	s.chains[t].add(m, find, report)
 }
 
 // add takes an event that touches a chain. find gives an event that came before, by id.

@@ -34,13 +34,12 @@ type VersionView struct {
 // Explain tells it under a watermark. All points must be in memory.
 func (s *State) Explain(env *Env) Explanation {
 	x := Explanation{TripID: s.id, Watermark: env.Watermark, Events: s.events(), NotBilled: s.whyNotBilled(env)}
-	before := schemas.Cents(0)
-	for i, v := range s.billing.versions {
-		x.Versions = append(x.Versions, VersionView{i + 1, v.amount, v.amount - before, v.distanceMM, v.durationS, v.motive})
-		before = v.amount
-	}
 	if s.billing.last != nil {
-		revision := s.billing.revision
+		before, revision := schemas.Cents(0), s.billing.revision
+		for i, v := range s.billing.versions {
+			x.Versions = append(x.Versions, VersionView{i + 1, v.amount, v.amount - before, v.distanceMM, v.durationS, v.motive})
+			before = v.amount
+		}
 		x.Revision = &revision
 	}
 	if s.stage == detailed && s.story.phase >= running {

@@ -107,7 +107,7 @@ func (t *texts) add(id schemas.EventID) idRef {
 
 func (t *texts) addEntry(entry []byte) idRef {
 	ref := idRef(len(t.arena) + 1)
-	t.arena = append(roomFor(t.arena, packedLen, 4*packedLen), entry...)
+	t.arena = append(roomFor(t.arena, packedLen, 2*packedLen), entry...)
 	return ref
 }
 

@@ -56,7 +56,7 @@ func (s *State) reveal(env *Env) {
 	}
 	if len(p.Bills) > 0 {
 		if s.billing.last == nil {
-			s.billing.revision = env.Tariffs.Revision()
+			s.billing.history = &history{revision: env.Tariffs.Revision()}
 		}
 		s.billing.adopt(p.Bills)
 		s.settle(env)

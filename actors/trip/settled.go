@@ -25,6 +25,8 @@ type settled struct {
 	content content
 	ridden  stretch
 	first   firstPoint
+	// windows before that one which were published; their contents follow from the points.
+	windows windowList
 }
 
 // firstPoint is the first accepted one.
@@ -36,9 +38,10 @@ type firstPoint struct {
 const (
 	// tailLen points stay in memory at least: for what is sent again within seconds, and for
 	// neighbours that overtook each other.
-	tailLen = 4
-	// settleAtLeast points leave at once, since each time the others are copied.
-	settleAtLeast = 4
+	tailLen = 2
+	// closedLen points a part must hold before any of them leaves, because then it cannot be
+	// joined with others any more, and MaxParts must do for a long ride.
+	closedLen = 4
 	// printLen bytes tell 16.7 million ids apart. In a trip of 167 points one new event in
 	// 100,000 has the points read back for nothing.
 	printLen = 3
@@ -69,7 +72,7 @@ func (s *State) Misses(e *schemas.Event) bool {
 	}
 	later := e.At > s.track.points[0].at
 	switch {
-	case s.chains[e.Topic].touches(member{id: e.EventID, rectifies: e.Rectifies}):
+	case s.chainsOf(e.Topic).touches(member{id: e.EventID, rectifies: e.Rectifies}):
 		return true
 	case e.Topic == schemas.Telemetry:
 		return !later || past.holds(e.EventID) || s.crowded()
@@ -109,7 +112,7 @@ func printOf(entry []byte) uint32 { return uint32(hash(entry) >> (64 - 8*printLe
 // Settle lets go of points. The parts written so far must be in the store, for good.
 func (s *State) Settle() {
 	n := s.settleable()
-	if n < settleAtLeast {
+	if n == 0 {
 		return
 	}
 	t := &s.track
@@ -118,7 +121,11 @@ func (s *State) Settle() {
 		past = &settled{first: t.firstAccepted()}
 	}
 	past.sumUp(t, n, &s.story)
-	tail := track{windows: t.windows, settled: past, points: slices.Clone(t.points[n:])}
+	closed := 0
+	for w := t.windows; w[closed].version > 0 && w[closed].start < windowStart(t.points[n].at); closed++ {
+		past.windows.add(&w[closed])
+	}
+	tail := track{windows: slices.Clone(t.windows[closed:]), settled: past, points: slices.Clone(t.points[n:])}
 	tail.ids.arena = make([]byte, 0, (len(tail.points)+2)*packedLen)
 	for i := range tail.points {
 		p := &tail.points[i]
@@ -132,8 +139,18 @@ func (s *State) Settle() {
 // settleable is how many points may leave; the one after them is accepted.
 func (s *State) settleable() (n int) {
 	t := &s.track
-	if !s.story.rode() || s.parts > t.openPart()+1 {
-		return 0 // the start is open; or parts will be joined
+	open := t.openPart()
+	if !s.story.rode() || s.Parts() != open+1 {
+		return 0 // the start may move; or parts will be joined
+	}
+	held := 0
+	for i := range t.points {
+		if int(t.points[i].part) == open {
+			held++
+		}
+	}
+	if held < closedLen {
+		return 0
 	}
 	for i := range max(0, len(t.points)-tailLen+1) {
 		p := &t.points[i]
@@ -197,7 +214,7 @@ func (s *State) Recall(parts ...[]byte) error {
 	if past == nil {
 		return nil
 	}
-	whole := track{windows: t.windows}
+	var whole track
 	if err := whole.restorePoints(parts, &s.links); err != nil {
 		return fmt.Errorf("%w: trip %q: %w", ErrSnapshot, s.id, err)
 	}
@@ -215,6 +232,9 @@ func (s *State) Recall(parts ...[]byte) error {
 		p.id = whole.ids.keep(t.ids.entry(p.id))
 		whole.points = append(whole.points, p)
 	}
+	d = decoder{b: past.windows.list}
+	whole.restoreWindows(&d, uint64(past.windows.count))
+	whole.windows = append(whole.windows, t.windows...)
 	*t = whole
 	s.recount()
 	return nil
@@ -241,4 +261,18 @@ func (r *runs) end() {
 		e.uint(uint64(r.n)<<3 | uint64(r.state))
 		r.done, r.n = e.b, 0
 	}
+}
+
+// windowList is windows in their order, start and version of each.
+type windowList struct {
+	list  []byte
+	last  schemas.Millis // start of the last one
+	count int
+}
+
+func (l *windowList) add(w *tripWindow) {
+	e := encoder{l.list}
+	e.int(int64(w.start-l.last) / int64(WindowSize))
+	e.uint(uint64(w.version))
+	l.list, l.last, l.count = e.b, w.start, l.count+1
 }

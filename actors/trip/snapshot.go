@@ -67,11 +67,11 @@ const (
 	// dearer; fewer write points more often.
 	MaxParts = 16
 	// joinParts that hold only points in memory are written as one.
-	joinParts = 3
+	joinParts = 2
 )
 
 // Parts is how many parts hold the points written so far.
-func (s *State) Parts() int { return s.parts }
+func (s *State) Parts() int { return int(s.parts) }
 
 // HasNewPoints reports whether points came since the last AppendPoints.
 func (s *State) HasNewPoints() bool { return s.fresh > 0 }
@@ -80,7 +80,7 @@ func (s *State) HasNewPoints() bool { return s.fresh > 0 }
 // and tells the number of their part, which replaces all from that number on.
 func (s *State) AppendPoints(dst []byte) (part int, b []byte) {
 	t := &s.track
-	part = s.parts
+	part = int(s.parts)
 	if open := t.openPart(); part-open >= joinParts || part == MaxParts {
 		part = open
 	}
@@ -90,7 +90,7 @@ func (s *State) AppendPoints(dst []byte) (part int, b []byte) {
 			p.part = uint8(part)
 		}
 	}
-	s.parts, s.fresh = part+1, 0
+	s.parts, s.fresh = uint8(part+1), 0
 	return part, b
 }
 
@@ -111,7 +111,7 @@ func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 	s.lastMove = schemas.Millis(d.int())
 	s.due = schemas.Millis(d.int())
 	s.droppedAt = schemas.Millis(d.int())
-	s.duplicates = int(d.uint())
+	s.duplicates = uint32(d.below(math.MaxUint32))
 	s.track.restore(&d)
 	for n := d.count(5); n > 0; n-- {
 		s.restoreRide(&d)
@@ -131,7 +131,7 @@ func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 		return nil, fmt.Errorf("%w: trip %q, %d bytes too many", ErrSnapshot, s.id, len(rest))
 	}
 	s.alerts = memory
-	s.parts = len(points)
+	s.parts = uint8(len(points))
 	s.restoreChains()
 	s.recount()
 	return s, nil
@@ -155,7 +155,7 @@ func (s *State) restoreChains() {
 			t, came := find(id)
 			return t, came && !t.links()
 		}
-		s.chains[t].add(m, unlinked, func(schemas.EventID, bool) {}) // effects are in the snapshot
+		s.chain(t, m, unlinked, func(schemas.EventID, bool) {}) // effects are in the snapshot
 	}
 	for id := range s.links {
 		m, _ := s.findPosition(id)
@@ -187,14 +187,16 @@ func (t *track) appendTo(e *encoder) {
 	}
 	decisions.end()
 	e.b = decisions.done
-	e.uint(uint64(len(t.windows)))
-	var at schemas.Millis
-	for i := range t.windows {
-		w := &t.windows[i]
-		e.int(int64(w.start-at) / int64(WindowSize))
-		at = w.start
-		e.uint(uint64(w.version))
+	var known windowList
+	if t.settled != nil {
+		known = t.settled.windows
 	}
+	e.uint(uint64(known.count + len(t.windows)))
+	known.list = append(e.b, known.list...)
+	for i := range t.windows {
+		known.add(&t.windows[i])
+	}
+	e.b = known.list
 }
 
 // restore reads it, over the points in order.
@@ -203,8 +205,13 @@ func (t *track) restore(d *decoder) {
 		d.bad = true
 	}
 	t.restoreStates(d)
+	t.restoreWindows(d, d.count(2))
+}
+
+// restoreWindows reads so many windows of a list; their contents follow from the points.
+func (t *track) restoreWindows(d *decoder, n uint64) {
 	var at schemas.Millis
-	for n := d.count(2); n > 0; n-- {
+	for ; n > 0; n-- {
 		at += schemas.Millis(d.int()) * WindowSize
 		if k := len(t.windows); k > 0 && at <= t.windows[k-1].start {
 			d.bad = true
@@ -249,7 +256,7 @@ func (s *State) appendRide(e *encoder, r *ride) {
 	e.uint(uint64(r.verdict))
 	e.bits(r.void)
 	e.uint(uint64(r.has))
-	d := &s.details[r.detail]
+	d := s.detail(r.detail)
 	e.text(d.Region)
 	e.text(d.Category)
 	e.int(int64(d.Multiplier))
@@ -324,7 +331,7 @@ func (b *billing) restore(d *decoder, trip schemas.TripID, billed bool) {
 	if !billed {
 		return
 	}
-	b.revision = schemas.Offset(d.int())
+	b.history = &history{revision: schemas.Offset(d.int())}
 	for n := d.count(4); n > 0; n-- {
 		b.versions = append(b.versions, billVersion{schemas.Cents(d.int()), d.int(), d.int(), schemas.Motive(d.text())})
 	}

@@ -86,16 +86,16 @@ type State struct {
 	rides    []ride                              // sorted by (at, id)
 	details  []schemas.RideDetail                // of rides, each once: most events of a trip say the same
 	payments []payment                           // sorted by (at, id)
-	chains   [schemas.NumInputs]chains
-	story    story // what the ride events and the first point say; kept current
+	chains   *[schemas.NumInputs]chains          // nil as long as no event links to another
+	story    story                               // what the ride events and the first point say; kept current
 	billing  billing
 	alerts   rule.Memory
 	ridden   stretch // of the track, from the start to the end or so far
-	parts    int     // written of the points
-	fresh    int     // points that no part holds
 
 	lastMove   schemas.Millis // newest ride or telemetry event; NoTime = none yet
-	duplicates int
+	duplicates uint32
+	fresh      uint32 // points that no part holds
+	parts      uint8  // written of the points
 	stage      stage
 	noEndTold  bool
 	noSummary  bool           // began with a payment older than the horizon: the summary is gone
@@ -116,7 +116,7 @@ const (
 type ride struct {
 	at            schemas.Millis
 	id, rectifies idRef // in the trip's names
-	detail        int32 // in the trip's details
+	detail        detailRef
 	has           schemas.Fields
 	kind          schemas.Kind
 	void          bool // rectified by another
@@ -196,7 +196,7 @@ func (s *State) seen(e *schemas.Event) (same, seen bool) {
 		}
 	case schemas.Rides:
 		if r := s.rideOf(e.EventID); r != nil {
-			d := &s.details[r.detail]
+			d := s.detail(r.detail)
 			return r.at == e.At && r.kind == e.Kind && sameLink(s.names.id(r.rectifies), e) &&
 				r.has == e.Has && d.Region == e.Ride.Region && d.Category == e.Ride.Category && d.Multiplier == e.Ride.Multiplier, true
 		}
@@ -233,7 +233,7 @@ func (s *State) applyPosition(env *Env, e *schemas.Event, v schemas.Verdict) {
 	i := s.track.insert(point{at: e.At, pos: e.LatLon, id: s.track.ids.add(e.EventID), verdict: v, part: noPart})
 	s.fresh++
 	m := member{id: e.EventID, rectifies: e.Rectifies, at: e.At}
-	chained := s.chains[schemas.Telemetry].touches(m)
+	chained := s.chainsOf(schemas.Telemetry).touches(m)
 	if i == len(s.track.points)-1 && !chained {
 		s.applyInOrder(env, e, v, i)
 		return
@@ -271,7 +271,7 @@ func (s *State) linkPosition(m member, r *revision) {
 		}
 		s.links[m.id] = m.rectifies
 	}
-	s.chains[schemas.Telemetry].add(m, s.findPosition, func(id schemas.EventID, effective bool) {
+	s.chain(schemas.Telemetry, m, s.findPosition, func(id schemas.EventID, effective bool) {
 		ref, _ := s.track.ids.find(id)
 		if j := s.track.indexOf(ref); effective {
 			r.decide(j)
@@ -366,7 +366,7 @@ func (s *State) applyRide(env *Env, e *schemas.Event, v schemas.Verdict) {
 
 func (s *State) insertRide(r ride) {
 	at, _ := slices.BinarySearchFunc(s.rides, r, func(a, b ride) int { return s.order(a.at, a.id, b.at, b.id) })
-	s.rides = slices.Insert(roomFor(s.rides, 1, 4), at, r)
+	s.rides = slices.Insert(roomFor(s.rides, 1, 2), at, r)
 }
 
 // nameOf keeps an id that may be none.
@@ -378,15 +378,26 @@ func (s *State) nameOf(id schemas.EventID) idRef {
 }
 
 // detailOf keeps what a ride event says, once.
-func (s *State) detailOf(w *words, d *schemas.RideDetail) int32 {
+func (s *State) detailOf(w *words, d *schemas.RideDetail) detailRef {
 	for i := range s.details {
 		if k := &s.details[i]; k.Region == d.Region && k.Category == d.Category && k.Multiplier == d.Multiplier && slices.Equal(k.Route, d.Route) {
-			return int32(i)
+			return detailRef(i + 1)
 		}
 	}
-	s.details = append(roomFor(s.details, 1, 2), schemas.RideDetail{Region: w.keep(d.Region), Category: w.keep(d.Category),
+	s.details = append(roomFor(s.details, 1, 1), schemas.RideDetail{Region: w.keep(d.Region), Category: w.keep(d.Category),
 		Multiplier: d.Multiplier, Route: slices.Clone(d.Route)})
-	return int32(len(s.details) - 1)
+	return detailRef(len(s.details))
+}
+
+// detailRef is a place in the trip's details, plus one; 0 = of none.
+type detailRef int32
+
+// detail is what a ride event says; of none nothing.
+func (s *State) detail(ref detailRef) schemas.RideDetail {
+	if ref == 0 {
+		return schemas.RideDetail{}
+	}
+	return s.details[ref-1]
 }
 
 // tellExtra notes an effective start or end that has no effect of its own as an anomaly.
@@ -443,9 +454,9 @@ func (s *State) insertPayment(p payment) {
 // link enters an event into the chains of its topic, if it concerns any.
 func (s *State) link(e *schemas.Event, find func(schemas.EventID) (member, bool), report func(schemas.EventID, bool)) {
 	m := member{id: e.EventID, rectifies: e.Rectifies, at: e.At, void: e.Kind == schemas.Void}
-	if s.chains[e.Topic].touches(m) {
+	if s.chainsOf(e.Topic).touches(m) {
 		m.id, m.rectifies = clone(m.id), clone(m.rectifies)
-		s.chains[e.Topic].add(m, find, report)
+		s.chain(e.Topic, m, find, report)
 	}
 }
 
