@@ -11,7 +11,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: bench-gate bench-scale lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real lint
+.PHONY: bench-gate bench-scale lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real chaos-cluster-figures lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -86,6 +86,19 @@ chaos-cluster-real: ## N=3 SEED=1 ACTS=: the same at 9,000 events a second on re
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
 	.ci/with-servers bin/chaos/cluster -real -rate 9000 -checkpoint 5s -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs 1 -acts "$(ACTS)" $(ARGS)
+
+STATES   := 100MB 1GB
+STANDBYS := 1 0
+REPEATS  := 20
+chaos-cluster-figures: N := 3
+chaos-cluster-figures: ## STATES="100MB 1GB" STANDBYS="1 0" REPEATS=20 N=3: take-over, moves, pauses and joins with that much state in the partitions of a node, as a table; an hour and 20 GB of disk
+	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
+	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
+	@echo "| nodes | events | state | standbys | pause | samples | p50 | p99 | max | load |"
+	@echo "|---|---|---|---|---|---|---|---|---|---|"
+	@for state in $(STATES); do for standbys in $(STANDBYS); do \
+	  bin/chaos/cluster -figures -taximeter bin/chaos/taximeter -nodes $(N) -runs 1 -rate 500 -checkpoint 5s -state $$state -standbys $$standbys -acts kill@1s:$(REPEATS),join $(ARGS) || exit; \
+	done; done
 
 chaos-real: ## N=20 SEED=1 TABLES=0: the same on real Kafka and real S3, installed into the user's cache
 	.ci/install

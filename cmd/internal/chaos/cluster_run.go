@@ -144,8 +144,8 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 		return err
 	}
 	// All that a node has may have to be fetched, by all nodes at once.
-	const usual, slowest = 2 * time.Minute, 8 << 20 // bytes per second
-	patience := usual + time.Duration(c.cs.State/slowest)*time.Second
+	const usual = 2 * time.Minute
+	patience := usual + time.Duration(c.cs.State/slowestCopy)*time.Second
 	c.fleet = &fleet{o: c.o, dir: c.dir, patience: patience, broker: c.address, lan: l, settings: c.environment("unused"),
 		moves: moves{from: make(map[string]time.Time), runs: make(map[string]time.Time)}}
 	maps.Copy(c.fleet.settings, map[string]string{

@@ -80,8 +80,11 @@ func (s ClusterScenario) has(kind Kind) bool {
 	return slices.ContainsFunc(s.Acts, func(a Act) bool { return a.Kind == kind })
 }
 
-// mostEvents is what fits into memory.
-const mostEvents = 2_000_000
+// mostEvents is what fits into memory: a kilobyte each, while they are made.
+const mostEvents = 6_000_000
+
+// slowestCopy is how many bytes of state a second a node fetches at the least, when all do so at once.
+const slowestCopy = 8 << 20
 
 // events are so many that some come while each act is under way.
 func (s ClusterScenario) events() int64 {
@@ -91,11 +94,14 @@ func (s ClusterScenario) events() int64 {
 		switch a.Kind {
 		case CutKafka, CutStore, Freeze, Zombie, CutOff, Split, Flap, Upgrade:
 			seconds += 25
+		case Join:
+			seconds += 6 // as a rule; of a hundred
 		default:
 			seconds += 15
 		}
+		seconds += int(s.State / slowestCopy) // until all standbys are warm again
 	}
-	return min(int64(s.Rate)*int64(seconds), mostEvents)
+	return min(int64(s.Rate)*int64(max(seconds, 15)), mostEvents)
 }
 
 // actsPerRun keeps a run within half a minute or so.

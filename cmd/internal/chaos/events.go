@@ -69,15 +69,7 @@ func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 	m := &material{file: filepath.Join(dir, "events.jsonl"), tariffs: city.Tariffs(cityStart), rules: append(city.Rules(cityStart), s.Rules...),
 		records: make(map[schemas.Partition]int64), letters: make(map[schemas.Partition]int64),
 		resent: slices.ContainsFunc(s.Lives, func(l Life) bool { return l.End == Rebooted })}
-	var text bytes.Buffer
-	w := edge.NewWriter(&text)
-	for i := range lines {
-		if err := w.Write(&lines[i]); err != nil {
-			return nil, err
-		}
-		m.records[schemas.PartitionOf(lines[i].RecordKey(), s.Partitions)]++
-	}
-	if err := errors.Join(w.Flush(), os.WriteFile(m.file, text.Bytes(), 0o600)); err != nil {
+	if err := m.write(lines, s.Partitions); err != nil {
 		return nil, err
 	}
 	if s.Again {
@@ -87,6 +79,23 @@ func generate(ctx context.Context, s Scenario, dir string) (*material, error) {
 		m.again = true
 	}
 	return m, m.simulate(ctx, s, filepath.Join(dir, "expected"))
+}
+
+// write makes the file of the events and counts them.
+func (m *material) write(lines []edge.Line, partitions int) (err error) {
+	file, err := os.Create(m.file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	w := edge.NewWriter(file)
+	for i := range lines {
+		if err := w.Write(&lines[i]); err != nil {
+			return err
+		}
+		m.records[schemas.PartitionOf(lines[i].RecordKey(), partitions)]++
+	}
+	return w.Flush()
 }
 
 func (m *material) simulate(ctx context.Context, s Scenario, out string) error {

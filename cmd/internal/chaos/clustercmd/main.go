@@ -39,6 +39,7 @@ func run(ctx context.Context) error {
 	every := flag.Duration("checkpoint", 0, "interval between checkpoints; 0 = drawn from the seed")
 	from := flag.String("from", "", "a taximeter of the version before, for the act upgrade; empty = the present one held at its protocol")
 	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
+	figures := flag.Bool("figures", false, "close with the rows of the table in docs/cluster.md")
 	dir := flag.String("dir", "", "folder for the files of runs; those that failed stay there")
 	flag.Parse()
 	if *binary == "" {
@@ -95,13 +96,9 @@ func run(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "%d processes started\n", total.Starts)
-	for _, t := range []struct {
-		name    string
-		samples []time.Duration
-	}{{"silent node to taken over", times.TakeOver}, {"node without Kafka or store to taken over", times.Resign},
-		{"pause of a planned move", times.Move}, {"start to balanced", times.Join}, {"healed to balanced", times.Rejoin},
-		{"between two polls of a partition that stays", times.Pause}, {"event to alert", times.Alert}} {
-		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms max=%d ms\n", t.name, len(t.samples), chaos.Percentile(t.samples, 50).Milliseconds(), chaos.Percentile(t.samples, 99).Milliseconds(), chaos.Percentile(t.samples, 100).Milliseconds())
+	tell(times)
+	if *figures {
+		rows(times, *nodes, *rate, *state, *standbys)
 	}
 	fmt.Fprintf(os.Stdout, "runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
 		chaos.Percentile(times.TakeOver, 50).Milliseconds(), chaos.Percentile(times.TakeOver, 99).Milliseconds())
@@ -109,6 +106,40 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("%d of %d runs failed", failed+*runs-done, *runs)
 	}
 	return nil
+}
+
+// kinds are the pauses by their names.
+func kinds(t chaos.Times) []pauses {
+	return []pauses{{"silent node to taken over", t.TakeOver}, {"node without Kafka or store to taken over", t.Resign},
+		{"pause of a planned move", t.Move}, {"start to balanced", t.Join}, {"healed to balanced", t.Rejoin},
+		{"between two polls of a partition that stays", t.Pause}, {"event to alert", t.Alert}}
+}
+
+type pauses struct {
+	name    string
+	samples []time.Duration
+}
+
+func (p pauses) ms(percent int) int64 { return chaos.Percentile(p.samples, percent).Milliseconds() }
+
+func tell(t chaos.Times) {
+	for _, p := range kinds(t) {
+		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms max=%d ms\n", p.name, len(p.samples), p.ms(50), p.ms(99), p.ms(100))
+	}
+}
+
+// rows prints what there are samples of as rows of a table, with the load beside it.
+func rows(t chaos.Times, nodes, rate int, state string, standbys int) {
+	load, err := os.ReadFile("/proc/loadavg")
+	minutes, _, _ := strings.Cut(string(load), " ")
+	if err != nil {
+		minutes = "?"
+	}
+	for _, p := range kinds(t) {
+		if len(p.samples) > 0 {
+			fmt.Printf("| %d | %d/s | %s | %d | %s | %d | %d ms | %d ms | %d ms | %s |\n", nodes, rate, state, standbys, p.name, len(p.samples), p.ms(50), p.ms(99), p.ms(100), minutes)
+		}
+	}
 }
 
 // size reads a number of bytes, with MB or GB behind it.
