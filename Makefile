@@ -91,7 +91,7 @@ STATES   := 100MB 1GB
 STANDBYS := 1 0
 REPEATS  := 20
 chaos-cluster-figures: N := 3
-chaos-cluster-figures: ## STATES="100MB 1GB" STANDBYS="1 0" REPEATS=20 N=3: take-over, moves, pauses and joins with that much state in the partitions of a node, as a table; an hour and 20 GB of disk
+chaos-cluster-figures: ## STATES="100MB 1GB" STANDBYS="1 0" REPEATS=20 N=3: take-over, moves, pauses and joins with that much state in the partitions of a node, as a table; an hour and 30 GB of disk
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
 	@echo "| nodes | events | state | standbys | pause | samples | p50 | p99 | max | load |"

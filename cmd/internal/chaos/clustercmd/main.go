@@ -137,7 +137,7 @@ func rows(t chaos.Times, nodes, rate int, state string, standbys int) {
 	}
 	for _, p := range kinds(t) {
 		if len(p.samples) > 0 {
-			fmt.Printf("| %d | %d/s | %s | %d | %s | %d | %d ms | %d ms | %d ms | %s |\n", nodes, rate, state, standbys, p.name, len(p.samples), p.ms(50), p.ms(99), p.ms(100), minutes)
+			fmt.Fprintf(os.Stdout, "| %d | %d/s | %s | %d | %s | %d | %d ms | %d ms | %d ms | %s |\n", nodes, rate, state, standbys, p.name, len(p.samples), p.ms(50), p.ms(99), p.ms(100), minutes)
 		}
 	}
 }
