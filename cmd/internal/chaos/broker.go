@@ -19,7 +19,7 @@ type broker interface {
 // broker is the broker of a run.
 func (o *Options) broker(dir string) broker {
 	if o.Real != nil {
-		return &kafka{libs: o.Real.KafkaLibs, dir: filepath.Join(dir, "kafka")}
+		return newKafka(o.Real.KafkaLibs, filepath.Join(dir, "kafka"))
 	}
 	return &fake{dir: filepath.Join(dir, "kafka")}
 }
