@@ -49,7 +49,7 @@ var walls = []wall{
 	{"github.com/asynkron/protoactor-go", []string{"actors/host", "actors/coordinator", "cluster/node", "bench/scale" /* measures the host */}, "the actor library is a shell around pure state machines and must stay replaceable"},
 	{"github.com/hashicorp/memberlist", []string{"cluster/gossip"}, "gossip proposes a view, it decides nothing"},
 	{"github.com/cockroachdb/pebble", []string{"checkpoint/pebblestore", "cluster/node/embedded" /* its file lock */}, "state is reached through the checkpoint.Store port, or a crash test cannot stand in for it"},
-	{"github.com/twmb/franz-go", []string{"actors/ingest", "sinks/kafkaout", "sinks/iceberg" /* reads again what was consumed */, "sinks/webhook" /* a group of its own, on results only */, "schemas/registry", "cluster/node", "cmd", "bench"}, "a second place that reads or writes Kafka is a second place that moves offsets"},
+	{"github.com/twmb/franz-go", []string{"actors/ingest", "sinks/kafkaout", "sinks/iceberg" /* reads again what was consumed */, "sinks/webhook" /* a group of its own, on results only */, "schemas/registry", "cluster/node", "internal/access" /* makes the options of all others */, "cmd", "bench"}, "a second place that reads or writes Kafka is a second place that moves offsets"},
 	{"github.com/hamba/avro", []string{"schemas/codec", "schemas/registry"}, "the library takes truncated bytes and is no longer maintained: its faults are guarded in one place"},
 	{"github.com/twmb/avro", []string{"schemas/codec", "schemas/registry"}, "Avro types in other signatures would tie the meter to one library"},
 	{"cel.dev", []string{"actors/expression"}, "alert rules know expressions only as a function of the trip's features"},

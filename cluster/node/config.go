@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/cluster"
+	"taximeter/internal/access"
 	"taximeter/sinks/iceberg"
 	"taximeter/sinks/webhook"
 )
@@ -32,14 +32,14 @@ type Config struct {
 	// Data is the folder for local state. It may be lost: it is a copy of what lies in Store.
 	Data string `yaml:"data" env:"DATA"`
 
-	Kafka      Kafka      `yaml:"kafka" envPrefix:"KAFKA_"`
-	Registry   Registry   `yaml:"registry" envPrefix:"REGISTRY_"`
-	Store      Store      `yaml:"store" envPrefix:"STORE_"`
-	Checkpoint Checkpoint `yaml:"checkpoint" envPrefix:"CHECKPOINT_"`
-	Meter      Meter      `yaml:"meter" envPrefix:"METER_"`
-	Memory     Memory     `yaml:"memory" envPrefix:"MEMORY_"`
-	Admin      Admin      `yaml:"admin" envPrefix:"ADMIN_"`
-	Cluster    Cluster    `yaml:"cluster" envPrefix:"CLUSTER_"`
+	Kafka      access.Kafka    `yaml:"kafka" envPrefix:"KAFKA_"`
+	Registry   access.Registry `yaml:"registry" envPrefix:"REGISTRY_"`
+	Store      Store           `yaml:"store" envPrefix:"STORE_"`
+	Checkpoint Checkpoint      `yaml:"checkpoint" envPrefix:"CHECKPOINT_"`
+	Meter      Meter           `yaml:"meter" envPrefix:"METER_"`
+	Memory     Memory          `yaml:"memory" envPrefix:"MEMORY_"`
+	Admin      Admin           `yaml:"admin" envPrefix:"ADMIN_"`
+	Cluster    Cluster         `yaml:"cluster" envPrefix:"CLUSTER_"`
 	// Lake is where all events and results are kept for years; the same on every node.
 	Lake      iceberg.Config `yaml:"lake" envPrefix:"LAKE_"`
 	Analytics Analytics      `yaml:"analytics" envPrefix:"ANALYTICS_"`
@@ -88,16 +88,6 @@ type Cluster struct {
 	Standbys int `yaml:"standbys" env:"STANDBYS"`
 	// StandbyMaxMB bounds the disk that copies of other nodes' partitions take here.
 	StandbyMaxMB int64 `yaml:"standbyMaxMB" env:"STANDBY_MAX_MB"`
-}
-
-// Kafka says where the brokers are.
-type Kafka struct {
-	Brokers []string `yaml:"brokers" env:"BROKERS"` // host:port of some of them
-}
-
-// Registry is a Confluent-compatible schema registry.
-type Registry struct {
-	URL string `yaml:"url" env:"URL"`
 }
 
 // Store is where checkpoints live: a folder that every node sees, or S3.
@@ -161,8 +151,8 @@ func Default() Config {
 		Namespace:  "taximeter",
 		NodeID:     host,
 		Data:       "data/state",
-		Kafka:      Kafka{Brokers: []string{"127.0.0.1:9092"}},
-		Registry:   Registry{URL: "http://127.0.0.1:8081"},
+		Kafka:      access.Kafka{Brokers: []string{"127.0.0.1:9092"}},
+		Registry:   access.Registry{URL: "http://127.0.0.1:8081"},
 		Store:      Store{Folder: "data/checkpoints", S3: S3{Region: "us-east-1"}},
 		Checkpoint: Checkpoint{Interval: 30 * time.Second, Deadline: 10 * time.Second, Retain: 20, MaxPending: 240},
 		Meter:      Meter{MaxSpeedKmh: 160},
@@ -212,17 +202,8 @@ func (c Config) Validate() error {
 	if c.Data == "" {
 		fault("data", "name a folder for the local state")
 	}
-	if len(c.Kafka.Brokers) == 0 {
-		fault("kafka.brokers", "name at least one broker as host:port")
-	}
-	for i, b := range c.Kafka.Brokers {
-		if _, _, err := net.SplitHostPort(b); err != nil {
-			fault(fmt.Sprintf("kafka.brokers[%d]", i), "%q is not host:port", b)
-		}
-	}
-	if u, err := url.Parse(c.Registry.URL); err != nil || u.Scheme == "" || u.Host == "" {
-		fault("registry.url", "%q is not a URL such as http://registry:8081", c.Registry.URL)
-	}
+	faults = append(faults, c.Kafka.Faults()...)
+	faults = append(faults, c.Registry.Faults()...)
 	if c.Store.Folder == "" && c.Store.S3.Bucket == "" {
 		fault("store", "name a folder or an s3.bucket for the checkpoints")
 	}

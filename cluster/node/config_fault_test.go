@@ -12,7 +12,7 @@ func TestConfigurationFaultsAreTold(t *testing.T) {
 		"broker: a:1":                       `F line 1: unknown key "broker"; did you mean "kafka.brokers"?`,
 		"kafka:\n  broker: a:1":             `F line 2: unknown key "broker"; did you mean "brokers"?`,
 		"node_id: a":                        `F line 1: unknown key "node_id"; did you mean "nodeId"?`,
-		"registry:\n  adress: http://r":     `F line 2: unknown key "adress"; known here are url`,
+		"registry:\n  adress: http://r":     `F line 2: unknown key "adress"; known here are url, user, password, passwordFile, tls`,
 		"checkpoint:\n  interval: soon":     `F line 2: not a duration such as 30s: "soon"`,
 		"checkpoint:\n  retain: many":       `F line 2: not a whole number: "many"`,
 		"kafka: k:9092":                     `F line 1: not a section of keys: "k:9092"`,

@@ -17,7 +17,7 @@ type lake struct {
 }
 
 func (n *Node) openLake(ctx context.Context) (sinks.Sink, error) {
-	source, err := iceberg.NewKafka(n.cfg.Kafka.Brokers, n.registry)
+	source, err := iceberg.NewKafka(n.cfg.Kafka.Brokers, n.registry, n.cfg.Kafka.Options()...)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,6 @@ import (
 	"taximeter/cluster/grain"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
-	"taximeter/schemas/registry"
 )
 
 // writable proves that the folder for local state can be made and written.
@@ -68,10 +67,13 @@ func (n *Node) openKafka(ctx context.Context) (err error) {
 	if n.compile, err = expression.NewCompiler(); err != nil {
 		return err
 	}
-	if n.registry, err = registry.NewClient(registry.ClientConfig{URLs: []string{n.cfg.Registry.URL}}); err != nil {
+	if n.registry, err = n.cfg.Registry.Client(0); err != nil {
 		return err
 	}
-	n.source, err = ingest.New(ingest.Options{Seeds: n.cfg.Kafka.Brokers, Namespace: n.cfg.Namespace, Decoder: codec.NewDecoder(),
+	if err := n.cfg.Kafka.Check(ctx); err != nil {
+		return err
+	}
+	n.source, err = ingest.New(ingest.Options{Seeds: n.cfg.Kafka.Brokers, Client: n.cfg.Kafka.Options(), Namespace: n.cfg.Namespace, Decoder: codec.NewDecoder(),
 		Registry: n.registry, AppendTimes: n.o.AppendTimes,
 		OnFault: func(err error) { n.log.Error("input stands still", "err", err) }})
 	if err != nil {

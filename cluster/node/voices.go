@@ -18,9 +18,12 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 			return fmt.Errorf("topic %s has no contract", topic)
 		}
 		if *id, err = n.registry.Register(ctx, c.Subject(), c.Schema); err != nil {
+			if mend := n.cfg.Registry.Mend(err); mend != "" {
+				err = fmt.Errorf("%w; %s", err, mend)
+			}
 			return fmt.Errorf("schema registry %s: %w", n.cfg.Registry.URL, err)
 		}
 	}
-	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Client: n.o.Output, Namespace: n.cfg.Namespace, Schemas: ids})
+	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids})
 	return err
 }

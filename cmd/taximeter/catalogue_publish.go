@@ -50,7 +50,7 @@ vigenteDesde on and have no bill yet; bills keep the prices of their first versi
 			if asJSON {
 				return printJSON(c, p.summary())
 			}
-			p.print(c.OutOrStdout(), strings.Join(to.brokers, ","))
+			p.print(c.OutOrStdout(), strings.Join(to.Brokers, ","))
 			return nil
 		},
 	}
@@ -83,7 +83,7 @@ func (p *publication) run(ctx context.Context, to *remote, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	have, err := catalogue.Read(ctx, to.brokers, schemaClient)
+	have, err := catalogue.Read(ctx, to.Kafka, schemaClient)
 	if err != nil {
 		return to.noRegistry(err)
 	}

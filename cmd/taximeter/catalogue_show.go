@@ -38,7 +38,7 @@ tariffs marked "now"; those marked "later" wait for their instant.`,
 			if err != nil {
 				return err
 			}
-			have, err := catalogue.Read(c.Context(), from.brokers, schemaClient)
+			have, err := catalogue.Read(c.Context(), from.Kafka, schemaClient)
 			if err != nil {
 				return from.noRegistry(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/cmd/internal/catalogue"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/edge"
 	"taximeter/schemas/registry"
@@ -79,7 +80,7 @@ exit 0
 exit 0
 `)
 	// What is shown as JSON can be published again.
-	have, err := catalogue.Read(t.Context(), []string{broker}, mustRegistry(t, url))
+	have, err := catalogue.Read(t.Context(), access.Kafka{Brokers: []string{broker}}, mustRegistry(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}

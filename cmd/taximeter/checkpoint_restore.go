@@ -113,10 +113,11 @@ func tipOf(ctx context.Context, x opened, passOver bool, brokers []string) (chec
 	if !passOver {
 		return tip, fmt.Errorf("%w\nbring that object back from a backup; if there is none, stop all nodes and give --pass-over-damaged-tip with the newest checkpoint that verifies", err)
 	}
-	if len(brokers) == 0 {
-		brokers = x.cfg.Kafka.Brokers
+	where, err := remoteOf(x.cfg, brokers)
+	if err != nil {
+		return checkpoint.Manifest{}, err
 	}
-	ends, err := inputEnds(ctx, brokers)
+	ends, err := inputEnds(ctx, where)
 	if err != nil {
 		return checkpoint.Manifest{}, err
 	}
@@ -124,12 +125,12 @@ func tipOf(ctx context.Context, x opened, passOver bool, brokers []string) (chec
 }
 
 // inputEnds are the ends of the input topics now, by partition.
-func inputEnds(ctx context.Context, brokers []string) ([]checkpoint.Offsets, error) {
+func inputEnds(ctx context.Context, where *remote) ([]checkpoint.Offsets, error) {
 	var names []string
 	for _, t := range schemas.Inputs {
 		names = append(names, t.String())
 	}
-	client, details, err := (&remote{brokers: brokers}).kafka(ctx, names)
+	client, details, err := where.kafka(ctx, names)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func openDesk(ctx context.Context, from *remote) (*letters.Desk, error) {
 		return nil, err
 	}
 	client.Close()
-	return letters.NewDesk(from.brokers, schemaClient), nil
+	return letters.NewDesk(from.Kafka, schemaClient), nil
 }
 
 // reasons are the words of --reason.

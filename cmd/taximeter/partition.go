@@ -62,10 +62,11 @@ a running one holds on to the old topic.`,
 			if err != nil {
 				return err
 			}
-			if len(brokers) == 0 {
-				brokers = x.cfg.Kafka.Brokers
+			where, err := remoteOf(x.cfg, brokers)
+			if err != nil {
+				return err
 			}
-			log, err := readLog(c.Context(), brokers, topic, len(tip.Entries))
+			log, err := readLog(c.Context(), where, topic, len(tip.Entries))
 			if err != nil {
 				return err
 			}
@@ -129,8 +130,8 @@ type topicLog struct {
 	first, ends []schemas.Offset
 }
 
-func readLog(ctx context.Context, brokers []string, topic schemas.Topic, partitions int) (topicLog, error) {
-	client, details, err := (&remote{brokers: brokers}).kafka(ctx, []string{topic.String()})
+func readLog(ctx context.Context, where *remote, topic schemas.Topic, partitions int) (topicLog, error) {
+	client, details, err := where.kafka(ctx, []string{topic.String()})
 	if err != nil {
 		return topicLog{}, err
 	}

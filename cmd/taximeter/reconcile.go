@@ -112,12 +112,15 @@ func runReconcile(ctx context.Context, x opened, from, until schemas.Millis) (r 
 	if err != nil {
 		return nil, x.explain(err)
 	}
-	client, _, err := (&remote{brokers: x.cfg.Kafka.Brokers}).kafka(ctx, []string{schemas.TopicPayments, schemas.TopicDLQ})
+	where, err := remoteOf(x.cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	client, _, err := where.kafka(ctx, []string{schemas.TopicPayments, schemas.TopicDLQ})
 	if err != nil {
 		return nil, err
 	}
 	client.Close()
-	where := remote{registry: x.cfg.Registry.URL}
 	schemaClient, err := where.schemas()
 	if err != nil {
 		return nil, err
@@ -127,7 +130,7 @@ func runReconcile(ctx context.Context, x opened, from, until schemas.Millis) (r 
 		return nil, fmt.Errorf("no room for the state of a partition: %w; name a folder with TMPDIR", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	o := reconcile.Options{From: from, Until: until, Store: x.store, Tip: tip, Brokers: x.cfg.Kafka.Brokers, Registry: schemaClient, Scratch: scratch,
+	o := reconcile.Options{From: from, Until: until, Store: x.store, Tip: tip, Kafka: where.Kafka, Registry: schemaClient, Scratch: scratch,
 		Log: slog.New(slog.DiscardHandler)}
 	closing, err := openTables(ctx, x, schemaClient, &o)
 	defer func() { err = errors.Join(err, closing()) }()

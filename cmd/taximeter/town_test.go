@@ -222,7 +222,7 @@ func (x *town) restarted(change func() string) string {
 
 func (x *town) results() *published.Results {
 	x.Helper()
-	r, err := published.Read(x.ctx, x.world.Brokers(), x.world.Registry())
+	r, err := published.Read(x.ctx, x.world.Kafka(), x.world.Registry())
 	if err != nil {
 		x.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,11 +27,9 @@ func Unavailable(err error) bool {
 
 // ClientConfig says where the registry is.
 type ClientConfig struct {
-	URLs     []string      // tried in order
-	Timeout  time.Duration // of one request to one URL; 0 = 5 s
-	User     string        // "" = no basic authentication
-	Password string
-	TLS      *tls.Config // nil = the system's roots
+	URLs      []string          // tried in order
+	Timeout   time.Duration     // of one request to one URL; 0 = 5 s
+	Transport http.RoundTripper // TLS, authentication; nil = http.DefaultTransport
 }
 
 // Client asks a schema registry. It is safe for concurrent use and remembers what can
@@ -49,14 +46,9 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = cfg.TLS
 	opts := []sr.ClientOpt{
 		sr.URLs(cfg.URLs...), sr.UserAgent("taximeter"),
-		sr.HTTPClient(&http.Client{Timeout: cfg.Timeout, Transport: transport}),
-	}
-	if cfg.User != "" {
-		opts = append(opts, sr.BasicAuth(cfg.User, cfg.Password))
+		sr.HTTPClient(&http.Client{Timeout: cfg.Timeout, Transport: cfg.Transport}),
 	}
 	c, err := sr.NewClient(opts...)
 	if err != nil {

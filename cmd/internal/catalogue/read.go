@@ -11,6 +11,7 @@ import (
 
 	"taximeter/actors/ingest"
 	"taximeter/cmd/internal/values"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/edge"
@@ -27,13 +28,13 @@ type Catalogue struct {
 }
 
 // Read reads both topics to their ends as of now.
-func Read(ctx context.Context, brokers []string, r *registry.Client) (*Catalogue, error) {
+func Read(ctx context.Context, kafka access.Kafka, r *registry.Client) (*Catalogue, error) {
 	c := &Catalogue{}
-	tariffs, err := read(ctx, brokers, r, schemas.TopicTariffs, codec.NewTariffReader(), edge.CheckTariff, &c.Refused)
+	tariffs, err := read(ctx, kafka, r, schemas.TopicTariffs, codec.NewTariffReader(), edge.CheckTariff, &c.Refused)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := read(ctx, brokers, r, schemas.TopicRules, codec.NewRuleReader(), nil, &c.Refused)
+	rules, err := read(ctx, kafka, r, schemas.TopicRules, codec.NewRuleReader(), nil, &c.Refused)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +43,12 @@ func Read(ctx context.Context, brokers []string, r *registry.Client) (*Catalogue
 }
 
 // read gives the newest value of every key of a topic that passes check (nil: all do).
-func read[T any](ctx context.Context, brokers []string, r *registry.Client, topic string, reader *codec.Reader[T], check func(*T) []edge.Problem,
+func read[T any](ctx context.Context, kafka access.Kafka, r *registry.Client, topic string, reader *codec.Reader[T], check func(*T) []edge.Problem,
 	refused *[]string) (map[string]T, error) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	newest, whole := make(map[string]T), false
-	feed := ingest.Catalogue{Seeds: brokers, Topic: topic, CaughtUp: func() { whole = true; done() }}
+	feed := ingest.Catalogue{Seeds: kafka.Brokers, Client: kafka.Options(), Topic: topic, CaughtUp: func() { whole = true; done() }}
 	feed.Each = func(e ingest.Entry) error {
 		if whole {
 			return nil // came after we began

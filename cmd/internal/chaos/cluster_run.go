@@ -102,7 +102,7 @@ func (c *clusterRun) all(ctx context.Context, res *Result) error {
 	if err := c.finish(ctx); err != nil {
 		return fmt.Errorf("finish: %w", err)
 	}
-	got, err := published.Read(ctx, c.world.Brokers(), c.world.Registry())
+	got, err := published.Read(ctx, c.world.Kafka(), c.world.Registry())
 	if err != nil {
 		return fmt.Errorf("read the results: %w", err)
 	}

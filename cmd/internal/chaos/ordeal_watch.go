@@ -56,7 +56,7 @@ func (w *watch) sent(l *edge.Line) {
 func (w *watch) run(ctx context.Context, where *world.World) error {
 	results := make(chan published.Result)
 	ended := make(chan error, 1)
-	go func() { ended <- published.Follow(ctx, where.Brokers(), where.Registry(), results) }()
+	go func() { ended <- published.Follow(ctx, where.Kafka(), where.Registry(), results) }()
 	for {
 		select {
 		case r := <-results:

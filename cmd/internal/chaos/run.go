@@ -122,7 +122,7 @@ func (r *run) conclude(ctx context.Context, res *Result) error {
 	if err != nil {
 		return fmt.Errorf("last life: %w", err)
 	}
-	got, err := published.Read(ctx, r.world.Brokers(), r.world.Registry())
+	got, err := published.Read(ctx, r.world.Kafka(), r.world.Registry())
 	if err != nil {
 		return fmt.Errorf("read the results: %w", err)
 	}

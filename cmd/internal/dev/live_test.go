@@ -12,6 +12,7 @@ import (
 
 	"taximeter/cmd/internal/feed"
 	"taximeter/cmd/internal/published"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/edge"
 	"taximeter/schemas/registry"
@@ -42,7 +43,7 @@ func TestALiveCityAcrossARestart(t *testing.T) {
 		life.stop()
 	}
 	w := open(t, o)
-	got, err := published.Read(t.Context(), w.Brokers(), w.Registry())
+	got, err := published.Read(t.Context(), w.Kafka(), w.Registry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func (l *life) until(patience time.Duration, wanted func(*published.Results) boo
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		r, err := published.Read(ctx, []string{local(l.o.KafkaPort)}, l.schemas)
+		r, err := published.Read(ctx, access.Kafka{Brokers: []string{local(l.o.KafkaPort)}}, l.schemas)
 		if err == nil && wanted(r) {
 			return r
 		}

@@ -71,7 +71,7 @@ func (r *run) say(format string, args ...any) { fmt.Fprintf(r.o.Say, format+"\n"
 // catalogue publishes tariffs and rules, those given or else the city's, unless they are in
 // force already. The topics are what a restart goes by.
 func (r *run) catalogue(ctx context.Context) error {
-	have, err := catalogue.Read(ctx, r.world.Brokers(), r.world.Registry())
+	have, err := catalogue.Read(ctx, r.world.Kafka(), r.world.Registry())
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (r *run) untilDone(ctx context.Context) (*Summary, error) {
 	if err := errors.Join(err, r.stop()); err != nil {
 		return nil, err
 	}
-	results, err := published.Read(ctx, r.world.Brokers(), r.world.Registry())
+	results, err := published.Read(ctx, r.world.Kafka(), r.world.Registry())
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func open(t *testing.T, o Options) *world.World {
 // none refunded, what that was.
 func moved(t *testing.T, w *world.World) (map[schemas.TripID]schemas.Bill, map[schemas.TripID]schemas.Cents) {
 	t.Helper()
-	results, err := published.Read(t.Context(), w.Brokers(), w.Registry())
+	results, err := published.Read(t.Context(), w.Kafka(), w.Registry())
 	if err != nil {
 		t.Fatal(err)
 	}

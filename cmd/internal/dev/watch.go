@@ -20,7 +20,7 @@ const (
 func (r *run) watch(ctx context.Context) error {
 	results := make(chan published.Result, 64)
 	failed := make(chan error, 1)
-	go func() { failed <- published.Follow(ctx, r.world.Brokers(), r.world.Registry(), results) }()
+	go func() { failed <- published.Follow(ctx, r.world.Kafka(), r.world.Registry(), results) }()
 	report := time.NewTicker(reportEvery)
 	defer report.Stop()
 	var bills, windows, alerts, letters int

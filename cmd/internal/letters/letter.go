@@ -11,6 +11,7 @@ import (
 	"taximeter/cmd/internal/scan"
 	"taximeter/cmd/internal/simulation"
 	"taximeter/cmd/internal/values"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/registry"
@@ -51,20 +52,20 @@ func (f *Filter) takes(l *Letter) bool {
 
 // Desk is where the letters are read.
 type Desk struct {
-	brokers  []string
+	kafka    access.Kafka
 	registry *registry.Client
 	values   *values.Printer
 }
 
 // NewDesk connects to nothing yet.
-func NewDesk(brokers []string, r *registry.Client) *Desk {
-	return &Desk{brokers, r, values.NewPrinter(r)}
+func NewDesk(kafka access.Kafka, r *registry.Client) *Desk {
+	return &Desk{kafka, r, values.NewPrinter(r)}
 }
 
 // Read gives each the letters that a filter selects, in the order of each partition.
 // partitions nil = all.
 func (d *Desk) Read(ctx context.Context, f Filter, partitions []int32, each func(*Letter) error) error {
-	_, err := scan.Read(ctx, d.brokers, scan.Range{Topic: schemas.TopicDLQ, Partitions: partitions, Since: f.Since}, func(r *kgo.Record) error {
+	_, err := scan.Read(ctx, d.kafka, scan.Range{Topic: schemas.TopicDLQ, Partitions: partitions, Since: f.Since}, func(r *kgo.Record) error {
 		l, err := d.letter(ctx, r)
 		if err != nil || !f.takes(l) {
 			return err

@@ -45,7 +45,7 @@ func (d *Desk) PreviewRequeue(ctx context.Context) (*Requeue, error) {
 
 // OpenRequeue ends other sessions, and only then reads what was sent so far.
 func (d *Desk) OpenRequeue(ctx context.Context) (*Requeue, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(d.brokers...), kgo.TransactionalID(transactionalID), kgo.TransactionTimeout(30*time.Second),
+	client, err := d.kafka.Client(kgo.TransactionalID(transactionalID), kgo.TransactionTimeout(30*time.Second),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.RequiredAcks(kgo.AllISRAcks()))
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (q *Requeue) open(ctx context.Context) error {
 }
 
 func (q *Requeue) readLog(ctx context.Context) error {
-	_, err := scan.Read(ctx, q.desk.brokers, scan.Range{Topic: schemas.TopicRequeues}, func(r *kgo.Record) error {
+	_, err := scan.Read(ctx, q.desk.kafka, scan.Range{Topic: schemas.TopicRequeues}, func(r *kgo.Record) error {
 		var s Sent
 		if err := json.Unmarshal(r.Value, &s); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"taximeter/cmd/internal/scan"
 	"taximeter/cmd/internal/values"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/codec"
 	"taximeter/schemas/registry"
@@ -86,11 +87,11 @@ func (r *Results) FinalWindows() map[WindowKey]schemas.Window {
 var topics = []string{schemas.TopicPayments, schemas.TopicWindows, schemas.TopicAlerts, schemas.TopicDLQ}
 
 // Read reads the output topics from their beginning to their ends as of now.
-func Read(ctx context.Context, brokers []string, schemaRegistry *registry.Client) (*Results, error) {
+func Read(ctx context.Context, kafka access.Kafka, schemaRegistry *registry.Client) (*Results, error) {
 	all := &Results{}
 	r := newReader(schemaRegistry, all.add)
 	for _, topic := range topics {
-		_, err := scan.Read(ctx, brokers, scan.Range{Topic: topic, Since: schemas.NoTime}, func(rec *kgo.Record) error { return r.take(ctx, rec) })
+		_, err := scan.Read(ctx, kafka, scan.Range{Topic: topic, Since: schemas.NoTime}, func(rec *kgo.Record) error { return r.take(ctx, rec) })
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func Read(ctx context.Context, brokers []string, schemaRegistry *registry.Client
 }
 
 // Follow gives what is published from now on, until ctx ends.
-func Follow(ctx context.Context, brokers []string, schemaRegistry *registry.Client, results chan<- Result) error {
+func Follow(ctx context.Context, kafka access.Kafka, schemaRegistry *registry.Client, results chan<- Result) error {
 	r := newReader(schemaRegistry, func(x Result) error {
 		select {
 		case results <- x:
@@ -108,7 +109,7 @@ func Follow(ctx context.Context, brokers []string, schemaRegistry *registry.Clie
 			return ctx.Err()
 		}
 	})
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(time.Second),
+	client, err := kafka.Client(kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(time.Second),
 		kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()))
 	if err != nil {
 		return err

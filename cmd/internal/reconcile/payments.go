@@ -66,7 +66,7 @@ func (x *payments) of(ctx context.Context, p schemas.Partition, e checkpoint.Ent
 	l := &ledger{trips: make(map[schemas.TripID]*account), since: schemas.NoTime}
 	oldest := schemas.NoTime
 	topic := schemas.Payments.String()
-	extents, err := scan.Read(ctx, x.Brokers, scan.Range{Topic: topic, Partitions: []int32{int32(p)}, Since: schemas.NoTime}, func(r *kgo.Record) error {
+	extents, err := scan.Read(ctx, x.Kafka, scan.Range{Topic: topic, Partitions: []int32{int32(p)}, Since: schemas.NoTime}, func(r *kgo.Record) error {
 		if oldest == schemas.NoTime {
 			oldest = schemas.Millis(r.Timestamp.UnixMilli())
 		}
@@ -136,7 +136,7 @@ func (x *payments) ours(r *kgo.Record) (made checkpoint.Number, ours bool) {
 func (x *payments) dead(ctx context.Context, p schemas.Partition) (map[schemas.Offset]bool, error) {
 	dead := make(map[schemas.Offset]bool)
 	prefix := fmt.Sprintf("%s/%d/", schemas.Payments, p)
-	_, err := scan.Read(ctx, x.Brokers, scan.Range{Topic: schemas.TopicDLQ, Partitions: []int32{int32(p)}, Since: schemas.NoTime}, func(r *kgo.Record) error {
+	_, err := scan.Read(ctx, x.Kafka, scan.Range{Topic: schemas.TopicDLQ, Partitions: []int32{int32(p)}, Since: schemas.NoTime}, func(r *kgo.Record) error {
 		if _, ours := x.ours(r); !ours {
 			return nil
 		}

@@ -15,6 +15,7 @@ import (
 	"taximeter/checkpoint/pebblestore"
 	"taximeter/cmd/internal/operator"
 	"taximeter/cmd/internal/scan"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/registry"
 	"taximeter/sinks"
@@ -27,7 +28,7 @@ type Options struct {
 	From, Until schemas.Millis // trips that ended in [From, Until)
 	Store       checkpoint.Store
 	Tip         checkpoint.Manifest
-	Brokers     []string
+	Kafka       access.Kafka
 	Registry    *registry.Client
 	Scratch     string // folder for the state of one partition at a time
 	Log         *slog.Logger
@@ -55,7 +56,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	run.shared = pebblestore.NewShared(pebblestore.Default(), o.Log)
 	defer run.shared.Close()
 	for _, t := range schemas.Inputs {
-		bounds, err := scan.Bounds(ctx, o.Brokers, t.String())
+		bounds, err := scan.Bounds(ctx, o.Kafka, t.String())
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/internal/access"
 	"taximeter/schemas"
 )
 
@@ -33,8 +34,8 @@ type Extent struct {
 var ErrNoTopic = errors.New("no such topic")
 
 // Read gives each the committed records of a range, in the log's order per partition.
-func Read(ctx context.Context, brokers []string, r Range, each func(*kgo.Record) error) (map[int32]Extent, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+func Read(ctx context.Context, kafka access.Kafka, r Range, each func(*kgo.Record) error) (map[int32]Extent, error) {
+	client, err := kafka.Client(kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.FetchMaxWait(time.Second)) // the last record may be a transaction's
 	if err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func Read(ctx context.Context, brokers []string, r Range, each func(*kgo.Record)
 }
 
 // Bounds are what a topic holds now.
-func Bounds(ctx context.Context, brokers []string, topic string) (map[int32]Extent, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+func Bounds(ctx context.Context, kafka access.Kafka, topic string) (map[int32]Extent, error) {
+	client, err := kafka.Client(kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"taximeter/cluster/node/embedded"
 	"taximeter/cmd/internal/catalogue"
 	"taximeter/cmd/internal/feed"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/edge"
 	"taximeter/schemas/registry"
@@ -135,6 +136,9 @@ func (w *World) openRegistry(ctx context.Context, o Options) error {
 
 // Brokers are the addresses of the broker.
 func (w *World) Brokers() []string { return w.broker.Seeds() }
+
+// Kafka is how the broker is reached.
+func (w *World) Kafka() access.Kafka { return access.Kafka{Brokers: w.Brokers()} }
 
 // RegistryURL is where the registry answers.
 func (w *World) RegistryURL() string { return w.url }
