@@ -91,7 +91,8 @@ type Partition struct {
 
 	positions [schemas.NumInputs]Position
 	ledger    Ledger
-	seals     int64 // made by this partition object
+	looked    schemas.Millis // by lookAhead; means nothing
+	seals     int64          // made by this partition object
 	open      []openSeal
 	dirty     []*Slot
 	scratch   []byte // of the row being written, empty in between
@@ -159,6 +160,9 @@ func (p *Partition) Jump(t schemas.Topic, next schemas.Offset) {
 // Consume gives every record of a batch its verdict, in order.
 func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 	for i := range b.Records {
+		if i%lookahead == 0 {
+			p.lookAhead(b.Records[i:min(i+lookahead, len(b.Records))])
+		}
 		r := &b.Records[i]
 		pos := &p.positions[r.Topic]
 		if r.Offset < pos.Next {
