@@ -67,9 +67,9 @@ type Endured struct {
 	// Resident are the trips in memory of the fullest partition, at the best moment of the
 	// fault's last seconds: what cannot leave.
 	Resident int
-	// MemoryBefore and Memory are bytes of the process: when the fault began, and the most
-	// during it.
-	MemoryBefore, Memory int64
+	// MemoryBefore, Memory and MemoryAfter are bytes of the process: when the fault began, the
+	// most during it, and the most from then on until it was well.
+	MemoryBefore, Memory, MemoryAfter int64
 	// Recovered is the time from the fault's end until all it had held up was public.
 	Recovered time.Duration
 	Said      string // by the node
@@ -85,6 +85,7 @@ type ordealRun struct {
 	client  http.Client
 	process *process
 	held    atomic.Bool // nothing is sent for a while
+	most    int64       // bytes of the process, of those that look saw
 }
 
 // Endure lets a node live through an ordeal. A run that could not be finished counts as
@@ -255,11 +256,12 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 	if err := r.trouble.end(ctx); err != nil {
 		return fmt.Errorf("end: %w", err)
 	}
+	r.most = 0
 	well, err := r.public(ctx, now.tip+2)
 	if err != nil {
 		return fmt.Errorf("after the fault: %w", err)
 	}
-	res.Recovered = well.Sub(ended)
+	res.Recovered, res.MemoryAfter = well.Sub(ended), r.most
 	res.Alerts, res.Bills = r.watch.between(began, ended, r.trouble.holds), r.watch.billsBetween(began, ended)
 	return nil
 }
@@ -331,6 +333,7 @@ func (r *ordealRun) look(ctx context.Context) (s stance, err error) {
 	}
 	s.tip, s.fault, s.sinks = c.Tip, c.LastError, c.Sinks
 	s.memory, err = residentBytes(r.process.cmd.Process.Pid)
+	r.most = max(r.most, s.memory)
 	return s, err
 }
 

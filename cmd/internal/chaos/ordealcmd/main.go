@@ -69,7 +69,7 @@ func run(ctx context.Context) (err error) {
 	slowest := chaos.Percentile(e.Alerts, 100)
 	err = json.NewEncoder(os.Stdout).Encode(map[string]any{"fault": x.Fault, "seconds": x.For.Seconds(), "checkpoints": e.Checkpoints,
 		"alerts": len(e.Alerts), "alerts_p99_ms": ms(chaos.Percentile(e.Alerts, 99)), "alerts_max_ms": ms(slowest), "bills": e.Bills, "tables_behind": e.Behind, "trips_in_memory": e.Resident,
-		"rss_before_mb": e.MemoryBefore >> 20, "rss_mb": e.Memory >> 20, "recovered_ms": ms(e.Recovered),
+		"rss_before_mb": e.MemoryBefore >> 20, "rss_mb": e.Memory >> 20, "rss_after_mb": e.MemoryAfter >> 20, "recovered_ms": ms(e.Recovered),
 		"duplicated": e.Duplicated, "missing": e.Missing, "differing": e.Differing})
 	switch {
 	case err != nil:
