@@ -14,9 +14,8 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/catalog/rest"
 	sqlcatalog "github.com/apache/iceberg-go/catalog/sql"
-	_ "github.com/apache/iceberg-go/io/gocloud/s3" // the scheme s3
-	_ "github.com/jackc/pgx/v5/stdlib"             // the driver pgx
-	_ "modernc.org/sqlite"                         // the driver sqlite
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	_ "modernc.org/sqlite"             // the driver sqlite
 )
 
 // catalogName is under which a SQL catalog's tables list ours.

@@ -28,9 +28,10 @@ type Lake struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	onStep  func(table string) // see OnStep; nil = nobody hears
-	catalog catalog.Catalog
-	close   func() error
+	onStep   func(table string) // see OnStep; nil = nobody hears
+	catalog  catalog.Catalog
+	reaching func(context.Context) context.Context // for whatever touches tables; see reaching
+	close    func() error
 
 	telemetry           *tableOf[raw[schemas.TelemetryRecord]]
 	rides               *tableOf[raw[schemas.RideRecord]]
@@ -47,7 +48,7 @@ func Open(ctx context.Context, cfg Config, namespace checkpoint.Namespace, sourc
 	if err != nil {
 		return nil, err
 	}
-	if err := l.prepare(ctx); err != nil {
+	if err := l.prepare(l.reaching(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("lake: %w", err), l.Close())
 	}
 	return l, nil
@@ -66,7 +67,7 @@ func Existing(ctx context.Context, cfg Config, namespace checkpoint.Namespace, l
 		return nil, err
 	}
 	for _, s := range l.shapes() {
-		t, err := l.load(ctx, s)
+		t, err := l.load(l.reaching(ctx), s)
 		if err == nil {
 			err = l.owned(s, t)
 		}
@@ -86,6 +87,9 @@ func connect(ctx context.Context, cfg Config, namespace checkpoint.Namespace, so
 		return nil, err
 	}
 	l := newLake(cfg, namespace, source, log, c, close)
+	if l.reaching, err = reaching(ctx, cfg.Warehouse.S3); err != nil {
+		return nil, errors.Join(err, close())
+	}
 	if kind, _, _ := cfg.catalogKind(); kind != catalogREST {
 		if l.location, err = cfg.Warehouse.location(); err != nil {
 			return nil, errors.Join(err, close())
@@ -95,7 +99,7 @@ func connect(ctx context.Context, cfg Config, namespace checkpoint.Namespace, so
 }
 
 func newLake(cfg Config, namespace checkpoint.Namespace, source Source, log *slog.Logger, c catalog.Catalog, close func() error) *Lake {
-	return &Lake{cfg: cfg, namespace: namespace, database: cfg.Database, source: source, log: log, now: time.Now, catalog: c, close: close,
+	return &Lake{cfg: cfg, namespace: namespace, database: cfg.Database, source: source, log: log, now: time.Now, catalog: c, close: close, reaching: asItIs,
 		telemetry: telemetryTable(), rides: rideTable(), payments: paymentTable(),
 		windows:    windowTable(TableWindows, "The aggregate that stands of each trip and five minutes.", []string{columnTrip, columnWindowStart}),
 		windowHist: windowTable(TableWindowVersions, "Every version of every aggregate.", nil),

@@ -34,6 +34,7 @@ func (u Upkeep) Idle() bool { return u == Upkeep{Table: u.Table} }
 // Nothing that recovery needs is among what it removes: progress lies in the tables'
 // properties, and a restore finds rows by their checkpoint id.
 func (l *Lake) Maintain(ctx context.Context) ([]Upkeep, error) {
+	ctx = l.reaching(ctx)
 	var done []Upkeep
 	var faults error
 	for _, s := range l.shapes() {

@@ -29,6 +29,7 @@ const columnLost = "perdidos"
 
 // Stretches gives take every row of TableVerdicts, in no order.
 func (l *Lake) Stretches(ctx context.Context, take func(Stretch) error) error {
+	ctx = l.reaching(ctx)
 	t, err := l.load(ctx, &l.verdicts.shape)
 	if err != nil {
 		return err

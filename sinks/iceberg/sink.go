@@ -16,6 +16,7 @@ var _ sinks.Sink = (*Lake)(nil)
 
 // Progress is that of TableVerdicts, which is committed last.
 func (l *Lake) Progress(ctx context.Context) (sinks.Progress, error) {
+	ctx = l.reaching(ctx)
 	t, err := l.load(ctx, &l.verdicts.shape)
 	if err != nil {
 		return sinks.Progress{}, err
@@ -31,6 +32,7 @@ func (l *Lake) Progress(ctx context.Context) (sinks.Progress, error) {
 // only on where it stands and on the chain, two committers can differ in how far they go,
 // never in what lies below.
 func (l *Lake) Commit(ctx context.Context, from, to sinks.Progress, items []sinks.Item) error {
+	ctx = l.reaching(ctx)
 	if len(items) == 0 {
 		return nil // nothing to show: no snapshot, and the progress follows with the next row
 	}
@@ -55,6 +57,7 @@ func (l *Lake) Commit(ctx context.Context, from, to sinks.Progress, items []sink
 // Also a table without such rows gets a snapshot: a commit of the abandoned line that is
 // still under way must find the table moved on.
 func (l *Lake) Rewind(ctx context.Context, from sinks.Progress, line checkpoint.Span) error {
+	ctx = l.reaching(ctx)
 	for _, s := range l.takenBack() {
 		t, err := l.load(ctx, s)
 		if err != nil {

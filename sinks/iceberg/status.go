@@ -32,6 +32,7 @@ type TableStatus struct {
 
 // Status reads every table's metadata.
 func (l *Lake) Status(ctx context.Context) (Status, error) {
+	ctx = l.reaching(ctx)
 	var st Status
 	for _, s := range l.shapes() {
 		t, err := l.load(ctx, s)

@@ -1,0 +1,47 @@
+package iceberg
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/iceberg-go/io"
+)
+
+// However often a table is touched, the bucket is asked over the same connection.
+func TestClientsOfTheWarehouseShareTheirConnections(t *testing.T) {
+	var opened, asked atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	cfg := S3{Bucket: "b", Endpoint: server.URL, Region: "r", AccessKey: "a", SecretKey: "s", PathStyle: true}
+	reaching, err := reaching(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const touches = 5
+	for range touches {
+		files, err := io.LoadFS(reaching(t.Context()), fileProperties(cfg), "s3://b/table")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.Open("s3://b/table/file"); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if asked.Load() < touches || opened.Load() != 1 {
+		t.Errorf("%d requests over %d connections", asked.Load(), opened.Load())
+	}
+}
