@@ -8,7 +8,8 @@
 // It must never read a clock, log, lock or do I/O; whatever it may look at besides its
 // own state comes in through Env, whatever it decides goes out through Env.Out.
 //
-// Start reading at State (state.go): Take and Advance. Then track.go (the filter
-// and the windows), bill.go (what is owed), chains.go (which event of a rectification
+// Start reading at State (state.go): Take and Advance. Then positions.go (telemetry) with
+// track.go, filter.go, windows.go, revision.go (what is decided anew) and settled.go (points
+// that leave memory), bill.go (what is owed), chains.go (which event of a rectification
 // chain has effect).
 package trip

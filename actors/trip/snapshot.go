@@ -62,38 +62,6 @@ func (s *State) AppendHead(dst []byte) []byte {
 	return s.alerts.AppendTo(e.b)
 }
 
-const (
-	// MaxParts is how many parts the points of a trip may lie in. More make reading them back
-	// dearer; fewer write points more often.
-	MaxParts = 16
-	// joinParts that hold only points in memory are written as one.
-	joinParts = 2
-)
-
-// Parts is how many parts hold the points written so far.
-func (s *State) Parts() int { return int(s.parts) }
-
-// HasNewPoints reports whether points came since the last AppendPoints.
-func (s *State) HasNewPoints() bool { return s.fresh > 0 }
-
-// AppendPoints writes the points that no part holds yet, perhaps with some that parts hold,
-// and tells the number of their part, which replaces all from that number on.
-func (s *State) AppendPoints(dst []byte) (part int, b []byte) {
-	t := &s.track
-	part = int(s.parts)
-	if open := t.openPart(); part-open >= joinParts || part == MaxParts {
-		part = open
-	}
-	b = t.appendPoints(dst, s.links, uint8(part))
-	for i := range t.points {
-		if p := &t.points[i]; int(p.part) >= part {
-			p.part = uint8(part)
-		}
-	}
-	s.parts, s.fresh = uint8(part+1), 0
-	return part, b
-}
-
 // RestoreParts reads a head and the parts that hold the points.
 func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 	s := New("")

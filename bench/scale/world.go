@@ -216,6 +216,7 @@ func (o *owner) Alerts(_ []schemas.Alert, done func(schemas.Offset)) {
 // heapInUse is what is alive, in bytes.
 func heapInUse() int64 {
 	runtime.GC()
+	runtime.GC() // what pools held on to
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
