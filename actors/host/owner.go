@@ -174,8 +174,7 @@ func NewOwner(spec Spec, stats *atomic.Pointer[Stats]) *actor.Props {
 
 // HandleFailure is the owner's word on a trip that panicked: it goes on with the state it
 // has; the event went to the dead letters.
-func (o *Owner) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
-	o.spec.Log.Error("a trip panicked on an event; the event is a dead letter, the trip goes on", "trip", child.Id, "reason", reason)
+func (o *Owner) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
 	s.ResumeChildren(child)
 }
 
@@ -202,7 +201,7 @@ func (o *Owner) Receive(ctx actor.Context) {
 func (o *Owner) receive(ctx actor.Context) (err error) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		o.trips = newTrips(ctx)
+		o.trips = newTrips(ctx, o.spec.Log)
 		if o.part, err = o.spec.Build(o.trips); err != nil {
 			return err
 		}

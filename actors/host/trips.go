@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strconv"
 
@@ -76,6 +77,7 @@ type trips struct {
 	props *actor.Props  // of every trip; makes the actor and the mailbox of born
 	born  *cell         // the one being spawned
 	lives int64         // actors spawned so far
+	log   *slog.Logger
 	step  step
 }
 
@@ -85,8 +87,8 @@ type cell struct {
 	tripActor
 }
 
-func newTrips(owner actor.Context) *trips {
-	t := &trips{ctx: owner}
+func newTrips(owner actor.Context, log *slog.Logger) *trips {
+	t := &trips{ctx: owner, log: log}
 	t.props = actor.PropsFromProducer(func() actor.Actor { return &t.born.tripActor },
 		actor.WithMailbox(func() actor.Mailbox { return &t.born.mailbox }))
 	return t
@@ -104,9 +106,9 @@ func (t *trips) post(s *partition.Slot) {
 func (t *trips) spawn(s *partition.Slot) *mailbox {
 	t.born = &cell{tripActor: tripActor{s.Trip}}
 	// Each life has a name of its own: the notice of an earlier life's end comes later than
-	// the next life may begin.
+	// the next life may begin. A number, because a name with the trip's id would be its third copy.
 	t.lives++
-	pid, err := t.ctx.SpawnNamed(t.props, string(s.ID)+"~"+strconv.FormatInt(t.lives, 10))
+	pid, err := t.ctx.SpawnNamed(t.props, strconv.FormatInt(t.lives, 36))
 	if err != nil {
 		panic(fmt.Sprintf("trip %q lives twice under one owner: %v", s.ID, err))
 	}
@@ -119,12 +121,18 @@ func (t *trips) spawn(s *partition.Slot) *mailbox {
 func (t *trips) Take(s *partition.Slot, env *trip.Env, e *schemas.Event) (schemas.Verdict, string) {
 	t.step = step{env: env, event: e}
 	t.post(s)
+	if t.step.panicked != "" {
+		t.log.Error("a trip panicked on an event; the event is a dead letter, the trip goes on", "trip", s.ID, "reason", t.step.panicked)
+	}
 	return t.step.verdict, t.step.panicked
 }
 
 func (t *trips) Advance(s *partition.Slot, env *trip.Env) string {
 	t.step = step{env: env}
 	t.post(s)
+	if t.step.panicked != "" {
+		t.log.Error("a trip panicked on a timer; it goes on with its next event", "trip", s.ID, "reason", t.step.panicked)
+	}
 	return t.step.panicked
 }
 

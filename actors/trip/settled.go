@@ -16,8 +16,8 @@ import (
 // settled is what memory keeps of the points that it let go of: the first ones of the track.
 // The first point in memory is accepted, and the last one that is summed up here.
 type settled struct {
-	count     int    // of points that are not in memory
-	parts     int    // in the store, that hold points summed up here: the first so many
+	count     int32  // of points that are not in memory
+	parts     uint8  // in the store, that hold points summed up here: the first so many
 	prints    []byte // of the ids, ascending, printLen bytes each
 	decisions runs   // of the filter
 	// content is that of the window of the first point in memory, as of that point; ridden
@@ -52,7 +52,7 @@ func (t *track) len() int {
 	if t.settled == nil {
 		return len(t.points)
 	}
-	return t.settled.count + len(t.points)
+	return int(t.settled.count) + len(t.points)
 }
 
 // openPart is the first part that, like all after it, holds only points in memory: these
@@ -61,7 +61,7 @@ func (t *track) openPart() int {
 	if t.settled == nil {
 		return 0
 	}
-	return t.settled.parts
+	return int(t.settled.parts)
 }
 
 // Misses reports whether the step on an event may need points that are not in memory.
@@ -90,7 +90,7 @@ func (s *State) crowded() bool { return s.parts == MaxParts && s.track.openPart(
 func (p *settled) holds(id schemas.EventID) bool {
 	var buf [64]byte
 	want := printOf(appendEntry(buf[:0], id))
-	lo, hi := 0, p.count
+	lo, hi := 0, int(p.count)
 	for lo < hi {
 		mid := (lo + hi) / 2
 		if p.print(mid) < want {
@@ -99,7 +99,7 @@ func (p *settled) holds(id schemas.EventID) bool {
 			hi = mid
 		}
 	}
-	return lo < p.count && p.print(lo) == want
+	return lo < int(p.count) && p.print(lo) == want
 }
 
 func (p *settled) print(i int) uint32 {
@@ -166,8 +166,8 @@ func (s *State) settleable() (n int) {
 
 // sumUp takes n points that leave, and the one after them but for its id.
 func (p *settled) sumUp(t *track, n int, of *story) {
-	prints := make([]uint32, 0, p.count+n)
-	for i := range p.count {
+	prints := make([]uint32, 0, int(p.count)+n)
+	for i := range int(p.count) {
 		prints = append(prints, p.print(i))
 	}
 	last := 0 // of the accepted ones
@@ -180,7 +180,7 @@ func (p *settled) sumUp(t *track, n int, of *story) {
 		if i == 0 && p.count > 0 {
 			continue // is summed up
 		}
-		p.parts = max(p.parts, int(pt.part)+1)
+		p.parts = max(p.parts, pt.part+1)
 		if pt.at <= of.until() {
 			p.ridden.extend(pt, of.start)
 		}
@@ -196,7 +196,7 @@ func (p *settled) sumUp(t *track, n int, of *story) {
 			last = i
 		}
 	}
-	p.count += n
+	p.count += int32(n)
 	slices.Sort(prints)
 	p.prints = make([]byte, 0, printLen*len(prints))
 	for _, v := range prints {
@@ -218,7 +218,7 @@ func (s *State) Recall(parts ...[]byte) error {
 	if err := whole.restorePoints(parts, &s.links); err != nil {
 		return fmt.Errorf("%w: trip %q: %w", ErrSnapshot, s.id, err)
 	}
-	n, at := past.count, t.points[0]
+	n, at := int(past.count), t.points[0]
 	if len(whole.points) <= n || whole.points[n].at != at.at || !whole.ids.is(whole.points[n].id, t.ids.entry(at.id)) {
 		return fmt.Errorf("%w: trip %q: the parts of its points do not hold the %d that left memory", ErrSnapshot, s.id, n)
 	}
@@ -243,8 +243,8 @@ func (s *State) Recall(parts ...[]byte) error {
 // runs are decisions of the filter in their order, a number for each stretch of the same.
 type runs struct {
 	done  []byte // numbers of those that ended
+	n     int32  // of the one that did not
 	state pointState
-	n     int // of the one that did not
 }
 
 func (r *runs) add(state pointState) {
@@ -267,7 +267,7 @@ func (r *runs) end() {
 type windowList struct {
 	list  []byte
 	last  schemas.Millis // start of the last one
-	count int
+	count int32
 }
 
 func (l *windowList) add(w *tripWindow) {

@@ -159,7 +159,7 @@ func (t *track) appendTo(e *encoder) {
 	if t.settled != nil {
 		known = t.settled.windows
 	}
-	e.uint(uint64(known.count + len(t.windows)))
+	e.uint(uint64(int(known.count) + len(t.windows)))
 	known.list = append(e.b, known.list...)
 	for i := range t.windows {
 		known.add(&t.windows[i])
