@@ -92,22 +92,8 @@ type Cluster struct {
 
 // Store is where checkpoints live: a folder that every node sees, or S3.
 type Store struct {
-	Folder string `yaml:"folder" env:"FOLDER"`
-	S3     S3     `yaml:"s3" envPrefix:"S3_"`
-}
-
-// S3 is a bucket with conditional puts (AWS, MinIO, versitygw, GCS's XML interface).
-type S3 struct {
-	Bucket    string `yaml:"bucket" env:"BUCKET"`
-	Prefix    string `yaml:"prefix" env:"PREFIX"`     // put before every key
-	Endpoint  string `yaml:"endpoint" env:"ENDPOINT"` // "" = AWS
-	Region    string `yaml:"region" env:"REGION"`
-	PathStyle bool   `yaml:"pathStyle" env:"PATH_STYLE"` // for servers without per-bucket host names
-	// SSE asks for server-side encryption: "", "AES256" or "aws:kms".
-	SSE string `yaml:"sse" env:"SSE"`
-	// Credentials, both needed. Roles and profiles are not looked up.
-	AccessKey string `yaml:"accessKey" env:"ACCESS_KEY"`
-	SecretKey string `yaml:"secretKey" env:"SECRET_KEY"`
+	Folder string    `yaml:"folder" env:"FOLDER"`
+	S3     access.S3 `yaml:"s3" envPrefix:"S3_"`
 }
 
 // Checkpoint drives the cuts.
@@ -135,12 +121,6 @@ type Memory struct {
 	CacheMB       int64 `yaml:"cacheMB" env:"CACHE_MB"`             // block cache of the state stores, all partitions together
 }
 
-// Admin is the HTTP server for people and monitoring.
-type Admin struct {
-	Listen    string `yaml:"listen" env:"LISTEN"`       // host:port
-	Advertise string `yaml:"advertise" env:"ADVERTISE"` // host:port or URL that cluster status shows; "" = as Listen
-}
-
 // Default works as it is against a local Kafka and registry, with checkpoints in ./data.
 func Default() Config {
 	host, err := os.Hostname()
@@ -153,11 +133,11 @@ func Default() Config {
 		Data:       "data/state",
 		Kafka:      access.Kafka{Brokers: []string{"127.0.0.1:9092"}},
 		Registry:   access.Registry{URL: "http://127.0.0.1:8081"},
-		Store:      Store{Folder: "data/checkpoints", S3: S3{Region: "us-east-1"}},
+		Store:      Store{Folder: "data/checkpoints", S3: access.S3{Region: "us-east-1"}},
 		Checkpoint: Checkpoint{Interval: 30 * time.Second, Deadline: 10 * time.Second, Retain: 20, MaxPending: 240},
 		Meter:      Meter{MaxSpeedKmh: 160},
 		Memory:     Memory{ResidentTrips: 100_000, IdleSeals: 10, CacheMB: 256},
-		Admin:      Admin{Listen: "127.0.0.1:8080"},
+		Admin:      Admin{Listen: "127.0.0.1:8080", Open: []string{"/healthz", "/readyz", "/metrics"}},
 		Cluster:    Cluster{Remote: "127.0.0.1:7947", Weight: 100, Standbys: 1, StandbyMaxMB: 20 << 10},
 		Lake:       iceberg.Default(),
 		Alerts:     webhook.Default(),
@@ -237,9 +217,7 @@ func (c Config) Validate() error {
 	if c.Memory.CacheMB < 8 {
 		fault("memory.cacheMB", "%d: use at least 8", c.Memory.CacheMB)
 	}
-	if _, _, err := net.SplitHostPort(c.Admin.Listen); err != nil {
-		fault("admin.listen", "%q is not host:port", c.Admin.Listen)
-	}
+	faults = append(faults, c.Admin.faults()...)
 	faults = append(faults, c.Lake.Validate()...)
 	if strings.HasPrefix(c.Lake.Catalog, "sqlite:") && c.Cluster.Listen != "" {
 		fault("lake.catalog", "a file serves one node alone: give the cluster a postgres:// or REST catalog")

@@ -19,7 +19,7 @@ var (
 
 // configTypes are the words for what a value must be.
 var configTypes = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false",
-	"string": "a text", "[]string": "a list", "time.Duration": "a duration such as 30s"}
+	"string": "a text", "time.Duration": "a duration such as 30s"}
 
 // configFault puts what the YAML reader has against a file in the user's words.
 func configFault(path string, err error) error {
@@ -33,7 +33,11 @@ func configFault(path string, err error) error {
 			text = fmt.Sprintf("line %s: unknown key %q; %s", m[1], m[2], meant(m[2], m[3]))
 		} else if m := wrongValue.FindStringSubmatch(text); m != nil {
 			want := configTypes[m[3]]
-			if want == "" {
+			switch {
+			case want != "":
+			case strings.HasPrefix(m[3], "[]"):
+				want = "a list"
+			default:
 				want = "a section of keys"
 			}
 			text = fmt.Sprintf("line %s: not %s: %q", m[1], want, m[2])
@@ -69,13 +73,17 @@ func meant(wrong, section string) string {
 	return "known here are " + strings.Join(known, ", ")
 }
 
-// eachKey gives every key with the type of its section and the path to that, such as "kafka.".
+// eachKey gives every key with the type of its section and the path to that, such as "kafka." or
+// "alerts.channels[].".
 func eachKey(section reflect.Type, path string, each func(in reflect.Type, path, key string)) {
 	for f := range section.Fields() {
 		key := f.Tag.Get("yaml")
 		each(section, path, key)
-		if f.Type.Kind() == reflect.Struct {
-			eachKey(f.Type, path+key+".", each)
+		switch t := f.Type; {
+		case t.Kind() == reflect.Struct:
+			eachKey(t, path+key+".", each)
+		case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+			eachKey(t.Elem(), path+key+"[].", each)
 		}
 	}
 }

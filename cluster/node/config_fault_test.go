@@ -18,6 +18,9 @@ func TestConfigurationFaultsAreTold(t *testing.T) {
 		"kafka: k:9092":                     `F line 1: not a section of keys: "k:9092"`,
 		"kafka:\n  brokers: k:9092":         `F line 2: not a list: "k:9092"`,
 		"data: x\nnamespac: y\nnodeid: z":   "F line 2: unknown key \"namespac\"; did you mean \"namespace\"?\nconfiguration F line 3: unknown key \"nodeid\"; did you mean \"nodeId\"?",
+		"alerts:\n  channels:\n  - nam: x":  `F line 3: unknown key "nam"; did you mean "name"?`,
+		"alerts:\n  channels: x":            `F line 2: not a list: "x"`,
+		"kinds: [a]":                        `F line 1: unknown key "kinds"; did you mean "alerts.channels[].kinds"?`,
 		"store:\n  s3:\n    pathstyle: yes": `F line 3: unknown key "pathstyle"; did you mean "pathStyle"?`,
 	} {
 		path := filepath.Join(t.TempDir(), "taximeter.yaml")

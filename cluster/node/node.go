@@ -293,9 +293,6 @@ func (n *Node) takeDown() {
 	}
 }
 
-// AdminURL is where the admin server answers.
-func (n *Node) AdminURL() string { return "http://" + n.adminAddr }
-
 // token is what no other process and no other life of this one says.
 func (n *Node) token() string {
 	return strings.Join([]string{n.cfg.NodeID, strconv.FormatInt(n.born, 36), strconv.FormatInt(n.tokens.Add(1), 36)}, "-")

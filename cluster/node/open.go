@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,7 +225,7 @@ func (n *Node) openCluster(context.Context) error {
 
 // member is what this node says of itself.
 func (n *Node) member() cluster.Member {
-	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: cmp.Or(n.cfg.Admin.Advertise, n.cfg.Admin.Listen), Version: n.o.Version,
+	return cluster.Member{ID: n.id(), Life: n.born, Remote: n.cfg.Cluster.Remote, Admin: n.cfg.Admin.advertised(), Version: n.o.Version,
 		Speaks: n.cfg.Cluster.speaks(), Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
 }
 
@@ -277,9 +276,9 @@ func (n *Node) openAdmin(context.Context) error {
 		return errors.Join(err, l.Close())
 	}
 	n.adminAddr = l.Addr().String()
-	n.admin = &http.Server{Handler: admin.Handler(anywhere{n}, metrics, n.log), ReadHeaderTimeout: 5 * time.Second}
+	n.admin = n.adminServer(admin.Handler(anywhere{n}, metrics, n.log))
 	n.background(func() {
-		if err := n.admin.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.cfg.Admin.serve(n.admin, l); !errors.Is(err, http.ErrServerClosed) {
 			n.log.Error("admin server ended", "err", err)
 		}
 	})

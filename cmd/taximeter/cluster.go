@@ -17,7 +17,7 @@ func newCluster() *cobra.Command {
 }
 
 func newClusterStatus() *cobra.Command {
-	var base string
+	var from adminAPI
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "status",
@@ -26,7 +26,7 @@ func newClusterStatus() *cobra.Command {
 		Args:    arguments("nothing", 0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
-			body, err := ask(c.Context(), base, "/cluster")
+			body, err := from.ask(c.Context(), "/cluster")
 			if err != nil {
 				return err
 			}
@@ -36,7 +36,7 @@ func newClusterStatus() *cobra.Command {
 			}
 			var st admin.ClusterStatus
 			if err := json.Unmarshal(body, &st); err != nil {
-				return fmt.Errorf("%s answers something else than a cluster: %w; use the same version here and there, or --json", base, err)
+				return fmt.Errorf("%s answers something else than a cluster: %w; use the same version here and there, or --json", from.base, err)
 			}
 			switch {
 			case st.Alone:
@@ -69,7 +69,7 @@ func newClusterStatus() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&base, "admin", defaultAdmin, "address of any node's admin API")
+	from.flags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the answer as the API gives it")
 	return c
 }

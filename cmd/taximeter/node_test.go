@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -22,6 +24,7 @@ import (
 
 	"taximeter/cluster/node/embedded"
 	"taximeter/cmd/internal/world"
+	"taximeter/internal/access/accesstest"
 	"taximeter/schemas"
 )
 
@@ -241,4 +244,56 @@ func rewriteTip(t *testing.T, store string) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// A node whose admin API speaks TLS and lets in who gives the token, and the commands that ask it.
+func TestAdminAPIWithTokenOverTLS(t *testing.T) {
+	dir := surroundings(t, nil)
+	identity := accesstest.NewIdentity(t, "node.test", net.IPv4(127, 0, 0, 1))
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("next\nlast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TAXIMETER_ADMIN_TOKEN_FILE", token)
+	t.Setenv("TAXIMETER_ADMIN_TLS_CERT", identity.Cert)
+	t.Setenv("TAXIMETER_ADMIN_TLS_KEY", identity.Key)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said, out := io.Pipe()
+	ended := make(chan int, 1)
+	var errs bytes.Buffer
+	go func() {
+		ended <- run(ctx, []string{"node", "--append-times", "records"}, out, &errs)
+		_ = out.Close()
+	}()
+	lines := bufio.NewScanner(said)
+	if !lines.Scan() {
+		t.Fatal("the node did not come up: exit ", <-ended, errs.String())
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	_, url, ok := strings.Cut(lines.Text(), "admin https://")
+	if !ok {
+		t.Fatal(lines.Text())
+	}
+	url = "https://" + url
+	status := func(args ...string) string {
+		return taximeter(t, append([]string{"cluster", "status", "--admin", url, "--ca", identity.Cert}, args...)...)
+	}
+	if got := status(); !strings.Contains(got, "node-1 is alone") {
+		t.Error("by the variable:", got)
+	}
+	t.Setenv("TAXIMETER_ADMIN_TOKEN_FILE", "")
+	if got := status(); !strings.Contains(got, "give --token-file FILE") {
+		t.Error("without a token:", got)
+	}
+	if got := status("--token-file", token); !strings.Contains(got, "node-1 is alone") {
+		t.Error("by the flag:", got)
+	}
+	if got := taximeter(t, "cluster", "status", "--admin", url, "--token-file", token); !strings.Contains(got, "certificate signed by unknown authority") {
+		t.Error("without --ca:", got)
+	}
+	stop()
+	if code := <-ended; code != exitOK {
+		t.Error("exit", code)
+	}
 }

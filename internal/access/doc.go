@@ -1,5 +1,5 @@
-// Package access says how Kafka and the schema registry are reached: addresses, TLS, who we
-// are. It is the one place that makes options of these settings, for the node and for the
+// Package access says how Kafka, the schema registry and object storage are reached: addresses,
+// TLS, who we are. It is the one place that makes options of these settings, for the node and for the
 // command line.
 //
 // Secrets and certificates may lie in files; they are read for every new connection, so that

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -17,6 +18,9 @@ import (
 // checkTimeout bounds a check: brokers that are down are not its affair. A handshake that gets
 // no answer is tried twice.
 const checkTimeout = 3 * handshakeTimeout
+
+// probeTimeout is for brokers that were just spoken to; some say nothing to a handshake.
+const probeTimeout = time.Second
 
 // Check asks a broker for the topics once, and gives an error only for what no waiting mends:
 // who we are, or how we speak.
@@ -45,7 +49,7 @@ func (k Kafka) Check(ctx context.Context) error {
 // offersTLS reports whether one of the brokers answers a handshake. Nothing else is said to it.
 func (k Kafka) offersTLS(ctx context.Context) bool {
 	for _, address := range k.Brokers {
-		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: handshakeTimeout}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // whoever it is
+		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: probeTimeout}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // whoever it is
 		conn, err := d.DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close() == nil

@@ -91,8 +91,8 @@ func (t TLS) dial(ctx context.Context, network, address string) (net.Conn, error
 	return secured, nil
 }
 
-// secret is a text that is given, or lies in a file whose last line break does not count.
-func secret(given, file string) (string, error) {
+// Secret is a text that is given, or lies in a file whose last line break does not count.
+func Secret(given, file string) (string, error) {
 	if file == "" {
 		return given, nil
 	}
@@ -100,12 +100,12 @@ func secret(given, file string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), err
 }
 
-// secretFaults are those of a secret that is given or in a file, at a path such as "kafka.sasl".
-func secretFaults(path, name, given, file string) []string {
+// SecretFaults are those of a secret that is given or in a file, at a path such as "kafka.sasl".
+func SecretFaults(path, name, given, file string) []string {
 	if given != "" && file != "" {
 		return []string{fmt.Sprintf("%s.%sFile: give %s or a file of it, not both", path, name, name)}
 	}
-	text, err := secret(given, file)
+	text, err := Secret(given, file)
 	if err == nil && file != "" && text == "" {
 		err = errors.New(file + " is empty")
 	}

@@ -91,7 +91,7 @@ func (k Kafka) Faults() (faults []string) {
 		fault("kafka.sasl", "%s needs a tokenFile, or a tokenURL with user and password", mechanismOAuth)
 		return faults
 	case s.Mechanism == mechanismOAuth && s.TokenFile != "":
-		return append(faults, secretFaults("kafka.sasl", "token", "", s.TokenFile)...)
+		return append(faults, SecretFaults("kafka.sasl", "token", "", s.TokenFile)...)
 	}
 	if u, err := url.Parse(s.TokenURL); s.TokenURL != "" && (err != nil || u.Host == "") {
 		fault("kafka.sasl.tokenURL", "%q is not a URL", s.TokenURL)
@@ -99,7 +99,7 @@ func (k Kafka) Faults() (faults []string) {
 	if s.User == "" || s.Password == "" && s.PasswordFile == "" {
 		fault("kafka.sasl", "user and password (or passwordFile) are both needed")
 	}
-	return append(faults, secretFaults("kafka.sasl", "password", s.Password, s.PasswordFile)...)
+	return append(faults, SecretFaults("kafka.sasl", "password", s.Password, s.PasswordFile)...)
 }
 
 // Options are what a client needs to reach the brokers. The settings are without Faults.
@@ -146,7 +146,7 @@ func (s SASL) mechanism() sasl.Mechanism {
 }
 
 func (s SASL) password() (string, error) {
-	password, err := secret(s.Password, s.PasswordFile)
+	password, err := Secret(s.Password, s.PasswordFile)
 	if err != nil {
 		return "", fmt.Errorf("kafka.sasl.passwordFile: %w", err)
 	}
@@ -155,7 +155,7 @@ func (s SASL) password() (string, error) {
 
 func (s SASL) token(ctx context.Context) (oauth.Auth, error) {
 	if s.TokenFile != "" {
-		token, err := secret("", s.TokenFile)
+		token, err := Secret("", s.TokenFile)
 		if err != nil {
 			return oauth.Auth{}, fmt.Errorf("kafka.sasl.tokenFile: %w", err)
 		}

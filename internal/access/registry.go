@@ -33,7 +33,7 @@ func (r Registry) Faults() (faults []string) {
 	if (r.User == "") != (r.Password == "" && r.PasswordFile == "") {
 		faults = append(faults, "registry: user and password (or passwordFile) belong together")
 	}
-	return append(faults, secretFaults("registry", "password", r.Password, r.PasswordFile)...)
+	return append(faults, SecretFaults("registry", "password", r.Password, r.PasswordFile)...)
 }
 
 // Client makes a client that gives each request so long (0 = its default). It does not connect.
@@ -53,7 +53,7 @@ func (k known) RoundTrip(r *http.Request) (*http.Response, error) {
 	if k.registry.User == "" {
 		return k.next.RoundTrip(r)
 	}
-	password, err := secret(k.registry.Password, k.registry.PasswordFile)
+	password, err := Secret(k.registry.Password, k.registry.PasswordFile)
 	if err != nil {
 		return nil, fmt.Errorf("registry.passwordFile: %w", err)
 	}

@@ -16,6 +16,8 @@ import (
 	sqlcatalog "github.com/apache/iceberg-go/catalog/sql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 	_ "modernc.org/sqlite"             // the driver sqlite
+
+	"taximeter/internal/access"
 )
 
 // catalogName is under which a SQL catalog's tables list ours.
@@ -102,7 +104,7 @@ func openREST(ctx context.Context, cfg Config, address string, props iceberg.Pro
 }
 
 // fileProperties says how the warehouse's files are reached.
-func fileProperties(s S3) iceberg.Properties {
+func fileProperties(s access.S3) iceberg.Properties {
 	if s.Bucket == "" {
 		return iceberg.Properties{}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"taximeter/internal/access"
 )
 
 // Config says where the lake is and how it is kept in shape.
@@ -44,20 +46,8 @@ type Config struct {
 
 // Warehouse is a folder or a bucket.
 type Warehouse struct {
-	Folder string `yaml:"folder" env:"FOLDER"`
-	S3     S3     `yaml:"s3" envPrefix:"S3_"`
-}
-
-// S3 has the fields of the checkpoint store's.
-type S3 struct {
-	Bucket    string `yaml:"bucket" env:"BUCKET"`
-	Prefix    string `yaml:"prefix" env:"PREFIX"`     // put before every key
-	Endpoint  string `yaml:"endpoint" env:"ENDPOINT"` // "" = AWS
-	Region    string `yaml:"region" env:"REGION"`
-	PathStyle bool   `yaml:"pathStyle" env:"PATH_STYLE"` // for servers without per-bucket host names
-	SSE       string `yaml:"sse" env:"SSE"`              // not for the lake: the bucket's default encryption does it
-	AccessKey string `yaml:"accessKey" env:"ACCESS_KEY"`
-	SecretKey string `yaml:"secretKey" env:"SECRET_KEY"`
+	Folder string    `yaml:"folder" env:"FOLDER"`
+	S3     access.S3 `yaml:"s3" envPrefix:"S3_"`
 }
 
 // Maintenance bounds files, metadata and history.
@@ -85,7 +75,7 @@ const minOrphanAge = 72 * time.Hour
 func Default() Config {
 	return Config{
 		Database:  "taximeter",
-		Warehouse: Warehouse{Folder: "data/lake", S3: S3{Region: "us-east-1"}},
+		Warehouse: Warehouse{Folder: "data/lake", S3: access.S3{Region: "us-east-1"}},
 		ChunkRows: 250_000,
 		OnLoss:    lossRefuse,
 		Maintenance: Maintenance{TargetMB: 128, SmallFiles: 20, ClosedAfter: 6 * time.Hour, History: 24 * time.Hour,

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/iceberg-go"
 
 	"taximeter/checkpoint"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/avro"
 	"taximeter/schemas/codec"
@@ -87,7 +88,7 @@ func restCatalog(t *testing.T, cfg *Config) {
 		t.Fatal("no REST catalog: run this with .ci/with-servers")
 	}
 	cfg.Database = fmt.Sprint("lake", time.Now().UnixNano())
-	cfg.Warehouse = Warehouse{S3: S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Endpoint: os.Getenv("TAXIMETER_S3_ENDPOINT"), Region: os.Getenv("TAXIMETER_S3_REGION"),
+	cfg.Warehouse = Warehouse{S3: access.S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Endpoint: os.Getenv("TAXIMETER_S3_ENDPOINT"), Region: os.Getenv("TAXIMETER_S3_REGION"),
 		PathStyle: true, AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}}
 }
 

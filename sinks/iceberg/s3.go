@@ -6,6 +6,8 @@ import (
 
 	"github.com/apache/iceberg-go/io/gocloud/s3" // and the scheme s3
 	"github.com/apache/iceberg-go/utils"
+
+	"taximeter/internal/access"
 )
 
 // reaching gives what a context needs with which tables in the warehouse are touched.
@@ -13,7 +15,7 @@ import (
 // The library makes a client for S3 whenever a table is touched, dozens of times a commit. Left
 // to itself it also looks for credentials, reads the files of certificates and opens
 // connections each time; these settings are all clients' together.
-func reaching(ctx context.Context, cfg S3) (func(context.Context) context.Context, error) {
+func reaching(ctx context.Context, cfg access.S3) (func(context.Context) context.Context, error) {
 	if cfg.Bucket == "" { // a folder, or the catalog decides
 		return asItIs, nil
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/apache/iceberg-go/io"
+
+	"taximeter/internal/access"
 )
 
 // However often a table is touched, the bucket is asked over the same connection.
@@ -26,7 +28,7 @@ func TestClientsOfTheWarehouseShareTheirConnections(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	cfg := S3{Bucket: "b", Endpoint: server.URL, Region: "r", AccessKey: "a", SecretKey: "s", PathStyle: true}
+	cfg := access.S3{Bucket: "b", Endpoint: server.URL, Region: "r", AccessKey: "a", SecretKey: "s", PathStyle: true}
 	reaching, err := reaching(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

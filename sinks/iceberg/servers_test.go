@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taximeter/checkpoint"
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/sinks"
 )
@@ -25,7 +26,7 @@ func TestLakeOnServers(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.cfg.Catalog, w.cfg.Database = postgres, fmt.Sprint("lake", time.Now().UnixNano())
-	w.cfg.Warehouse = Warehouse{S3: S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Prefix: "warehouse", Endpoint: s3, Region: os.Getenv("TAXIMETER_S3_REGION"),
+	w.cfg.Warehouse = Warehouse{S3: access.S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Prefix: "warehouse", Endpoint: s3, Region: os.Getenv("TAXIMETER_S3_REGION"),
 		PathStyle: true, AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}}
 	a, b := w.open(), w.open()
 	const n = 12

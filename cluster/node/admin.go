@@ -1,0 +1,104 @@
+package node
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"taximeter/cluster/admin"
+	"taximeter/internal/access"
+)
+
+// Admin is the HTTP server for people and monitoring.
+type Admin struct {
+	Listen    string `yaml:"listen" env:"LISTEN"`       // host:port
+	Advertise string `yaml:"advertise" env:"ADVERTISE"` // host:port or URL that cluster status shows; "" = as Listen
+	// Token lets in whoever gives it, as a bearer token or as the password of basic
+	// authentication; "" = everybody. TokenFile holds it instead, or several, by lines; it is
+	// read with every request, so that tokens are rotated without a restart.
+	Token     string `yaml:"token" env:"TOKEN"`
+	TokenFile string `yaml:"tokenFile" env:"TOKEN_FILE"`
+	// Open are paths that are answered to everybody all the same.
+	Open []string `yaml:"open" env:"OPEN"`
+	TLS  AdminTLS `yaml:"tls" envPrefix:"TLS_"`
+}
+
+// AdminTLS names PEM files: both or none. They are read with every handshake.
+type AdminTLS struct {
+	Cert string `yaml:"cert" env:"CERT"`
+	Key  string `yaml:"key" env:"KEY"`
+}
+
+func (a Admin) faults() (faults []string) {
+	if _, _, err := net.SplitHostPort(a.Listen); err != nil {
+		faults = append(faults, fmt.Sprintf("admin.listen: %q is not host:port", a.Listen))
+	}
+	faults = append(faults, access.SecretFaults("admin", "token", a.Token, a.TokenFile)...)
+	if _, err := a.certificate(nil); err != nil && a.TLS != (AdminTLS{}) {
+		faults = append(faults, fmt.Sprintf("admin.tls: cert and key: %v", err))
+	}
+	for i, path := range a.Open {
+		if !strings.HasPrefix(path, "/") {
+			faults = append(faults, fmt.Sprintf("admin.open[%d]: %q is not a path such as /metrics", i, path))
+		}
+	}
+	return faults
+}
+
+// Tokens are those that let in.
+func (a Admin) Tokens() ([]string, error) {
+	text, err := access.Secret(a.Token, a.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("admin.tokenFile: %w", err)
+	}
+	return strings.Fields(text), nil
+}
+
+func (a Admin) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(a.TLS.Cert, a.TLS.Key)
+	return &pair, err
+}
+
+// adminServer answers with h whom it lets in.
+func (n *Node) adminServer(h http.Handler) *http.Server {
+	a := n.cfg.Admin
+	if a.Token != "" || a.TokenFile != "" {
+		h = admin.Guarded(h, a.Tokens, a.Open, n.log)
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	if a.TLS != (AdminTLS{}) {
+		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.certificate}
+	}
+	return s
+}
+
+// serve runs the server, until it is shut down.
+func (a Admin) serve(s *http.Server, l net.Listener) error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(l, "", "")
+	}
+	return s.Serve(l)
+}
+
+// url of the server at an address.
+func (a Admin) url(address string) string {
+	if a.TLS != (AdminTLS{}) {
+		return "https://" + address
+	}
+	return "http://" + address
+}
+
+// advertised is what other nodes tell people to ask.
+func (a Admin) advertised() string {
+	if a.Advertise == "" && a.TLS != (AdminTLS{}) {
+		return a.url(a.Listen)
+	}
+	return cmp.Or(a.Advertise, a.Listen)
+}
+
+// AdminURL is where the admin server answers.
+func (n *Node) AdminURL() string { return n.cfg.Admin.url(n.adminAddr) }
