@@ -77,8 +77,8 @@ const (
 	// Most of a row is ids, in hex where a head names them: an entropy coder takes half of
 	// that, and the rows of one trip, which lie together, resemble each other. Bytes a remembered
 	// event, tracking and mixed form (bench/state): 41.4 and 74.2 with Snappy in blocks of 4 KB,
-	// 35.1 and 61.4 with zstd, 33.3 and 56.4 with zstd in blocks of 16 KB; the CPU time of a
-	// run was the same within the noise.
+	// 35.1 and 61.4 with zstd, 33.3 and 56.4 with zstd in blocks of 16 KB. In a profile of
+	// the whole path zstd is 0.25 of 7.5 us an event.
 	blockBytes = 16 << 10
 
 	// 10 bits per key: one false hit in a hundred.
