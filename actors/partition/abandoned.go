@@ -53,7 +53,9 @@ func (p *Partition) catchUp() error {
 			return err
 		}
 		if s != nil { // of a trip that is not known any more what is public stands
-			p.advance(s)
+			if err := p.advance(s); err != nil {
+				return err
+			}
 		}
 	}
 	p.env.Public, p.env.Reached, p.abandoned = nil, false, nil

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taximeter/actors/partition"
+	"taximeter/actors/rule"
 	"taximeter/schemas"
 )
 
@@ -194,4 +195,68 @@ func TestSentAlertsSurviveTwoKills(t *testing.T) {
 	if cut := p.Seal(3); len(cut.Seen) != 0 {
 		t.Fatalf("%v was reached and need not be known any more", cut.Seen)
 	}
+}
+
+// Replay sees each topic in order, but not the topics against each other as the run before
+// did. What began with the ride event there begins with the point here, and is told once.
+func TestAFactIsToldOnceThoughReplaySeesTheTopicsInAnotherOrder(t *testing.T) {
+	s := eventFile(0)
+	book, err := rule.NewBook([]schemas.Rule{{RuleID: "cara", Version: 1, Kind: "expressao", Active: true,
+		Params: map[string]string{"expressao": "multiplicador > 1 && pontos > 0"}}}, func(string) (rule.Expression, error) { return dearAndMoving{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.book = book
+	double := schemas.Mils(2000)
+	of := func(topic schemas.Topic, trip, id string, second schemas.Millis) schemas.Record {
+		r := schemas.Record{Key: []byte(trip), AppendedAt: schemas.NoTime,
+			Event: schemas.Event{Topic: topic, TripID: schemas.TripID(trip), EventID: schemas.EventID(id), At: t0 + second*schemas.Second}}
+		if topic == schemas.Rides {
+			r.Kind, r.Ride.Multiplier = schemas.RideMatch, double
+			r.Has |= schemas.HasMultiplier
+		} else {
+			r.Kind, r.LatLon = schemas.Position, schemas.LatLon{Lat: -23.5, Lon: -46.6}
+			r.Has |= schemas.HasPosition
+		}
+		return r
+	}
+	point, match := of(schemas.Telemetry, "c", "point", 10), of(schemas.Rides, "c", "match", 5)
+	start := of(schemas.Rides, "c", "start", 0)
+	start.Kind, start.Has, start.Ride = schemas.RideStart, 0, schemas.RideDetail{}
+	match.Offset = 1
+
+	rows := memStore{}
+	p := s.fresh(nil, rows, 0)
+	rows.apply(p.Seal(1).Changes)
+	consume(t, p, []schemas.Record{start, point, match}, 0)
+	unsent := p.Unsent()
+	if len(unsent) != 1 || unsent[0].OnsetID != "match" {
+		t.Fatalf("alerts %+v, want one that begins with the ride event", unsent)
+	}
+	sent := []string{unsent[0].AlertID}
+
+	p = s.restore(t, rows, 0)
+	p.Recover(nil, sent)
+	consume(t, p, []schemas.Record{start, match, point}, 0)
+	if len(p.Unsent()) != 0 {
+		t.Fatalf("told again: %+v", p.Unsent())
+	}
+	if cut := p.Seal(2); len(cut.Seen) != 0 {
+		t.Fatalf("%v was reached and need not be known any more", cut.Seen)
+	}
+	other := of(schemas.Rides, "d", "other", 20)
+	other.Offset = 2
+	moved := of(schemas.Telemetry, "d", "moved", 21)
+	moved.Offset = 1
+	p.Recover(nil, sent) // of another trip: it says nothing of this one
+	consume(t, p, []schemas.Record{other, moved}, 0)
+	if len(p.Unsent()) != 1 {
+		t.Fatalf("alerts %+v, want the other trip's", p.Unsent())
+	}
+}
+
+type dearAndMoving struct{}
+
+func (dearAndMoving) Holds(f *rule.Facts, _ schemas.Millis) (bool, error) {
+	return f.Multiplier > 1000 && f.Points > 0, nil
 }

@@ -228,8 +228,7 @@ func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict
 		}
 		p.clock.observe(e.Topic, e.At, now)
 	}
-	p.settle(slot)
-	return v, nil
+	return v, p.settle(slot)
 }
 
 // check is what can be said of a record without its trip.
@@ -338,7 +337,7 @@ func (p *Partition) recall(s *Slot) error {
 }
 
 // settle takes note of what a step did to a trip.
-func (p *Partition) settle(s *Slot) {
+func (p *Partition) settle(s *Slot) error {
 	p.timers.schedule(s)
 	p.changed(s)
 	if s.Trip.AwaitsTariff() {
@@ -350,14 +349,41 @@ func (p *Partition) settle(s *Slot) {
 		p.ledger.Anomalies[a.Kind]++
 	}
 	p.effects.Anomalies = p.effects.Anomalies[:0]
-	for _, a := range p.effects.Alerts {
-		if p.suppress[a.AlertID] {
-			delete(p.suppress, a.AlertID)
-		} else {
-			p.unsent = append(p.unsent, a)
+	for i := range p.effects.Alerts {
+		told, err := p.alreadySent(s, &p.effects.Alerts[i])
+		if err != nil {
+			return err
+		}
+		if !told {
+			p.unsent = append(p.unsent, p.effects.Alerts[i])
 		}
 	}
 	p.effects.Alerts = p.effects.Alerts[:0]
+	return nil
+}
+
+// alreadySent reports whether an alert was sent before replay came to it. A run sees each topic in
+// order, but the next run may see the topics otherwise against each other, and an episode
+// begins with whatever came last: the same fact may have been told with another of the trip's
+// events as its onset.
+func (p *Partition) alreadySent(s *Slot, a *schemas.Alert) (bool, error) {
+	if len(p.suppress) == 0 {
+		return false, nil
+	}
+	if p.suppress[a.AlertID] {
+		delete(p.suppress, a.AlertID)
+		return true, nil
+	}
+	if err := p.recall(s); err != nil {
+		return false, err
+	}
+	for id := range s.Trip.EventIDs() {
+		if sent := schemas.AlertID(a.RuleID, a.TripID, id); p.suppress[sent] {
+			delete(p.suppress, sent)
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // changed notes that the next seal must write the trip.
@@ -376,13 +402,15 @@ func (p *Partition) fire() error {
 	}
 	for p.timers.due(p.clock.watermark) {
 		if s := p.timers.pop(); s != nil {
-			p.advance(s)
+			if err := p.advance(s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (p *Partition) advance(s *Slot) {
+func (p *Partition) advance(s *Slot) error {
 	p.env.Watermark = p.clock.watermark
 	if panicked := p.runner.Advance(s, &p.env); panicked != "" {
 		// A timer that panics would do so for ever: say so, and leave the trip be until its
@@ -390,9 +418,9 @@ func (p *Partition) advance(s *Slot) {
 		p.letters = append(p.letters, schemas.DeadLetter{Partition: p.id, Offset: -1, Reason: schemas.DLQPanic,
 			TripID: s.ID, Detail: panicked, AppendedAt: schemas.NoTime})
 		p.changed(s)
-		return
+		return nil
 	}
-	p.settle(s)
+	return p.settle(s)
 }
 
 const (
@@ -476,7 +504,9 @@ func (p *Partition) PutTariff(revision schemas.Offset, t schemas.Tariff) error {
 			return err
 		}
 		if s != nil {
-			p.advance(s)
+			if err := p.advance(s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
