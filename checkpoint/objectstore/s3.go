@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
@@ -27,6 +28,7 @@ type S3Config struct {
 
 	PathStyle bool // endpoint/bucket/key instead of bucket.endpoint/key; most compatible servers need it
 
+	// Both keys, or none for what the machine has: environment, profile, role.
 	AccessKey, SecretKey, SessionToken string
 
 	Encryption string // server-side encryption: "" = the bucket's default, "AES256" or "aws:kms"
@@ -59,8 +61,8 @@ func NewS3(cfg S3Config) (*S3, error) {
 	switch {
 	case cfg.Bucket == "":
 		return nil, errors.New("s3: no bucket given")
-	case cfg.AccessKey == "" || cfg.SecretKey == "":
-		return nil, errors.New("s3: access key and secret key are both needed")
+	case (cfg.AccessKey == "") != (cfg.SecretKey == ""):
+		return nil, errors.New("s3: give both access key and secret key, or none for the machine's own (environment, profile, role)")
 	case cfg.Prefix != "" && !strings.HasSuffix(cfg.Prefix, "/"):
 		return nil, fmt.Errorf("s3: prefix %q must end with a slash", cfg.Prefix)
 	case cfg.Encryption != "" && cfg.Encryption != "AES256" && cfg.Encryption != "aws:kms":
@@ -79,10 +81,8 @@ func NewS3(cfg S3Config) (*S3, error) {
 		Region:       cfg.Region,
 		UsePathStyle: cfg.PathStyle,
 		HTTPClient:   &http.Client{Transport: transport},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: cfg.AccessKey, SecretAccessKey: cfg.SecretKey, SessionToken: cfg.SessionToken, Source: "taximeter"}, nil
-		}),
-		Retryer: aws.NopRetryer{}, // retry.go does it, with a budget
+		Credentials:  credentials(cfg),
+		Retryer:      aws.NopRetryer{}, // retry.go does it, with a budget
 		// The body is signed, and every cited file carries its SHA-256: the trailing checksums
 		// that compatible servers stumble over add nothing.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
@@ -92,6 +92,25 @@ func NewS3(cfg S3Config) (*S3, error) {
 		opts.BaseEndpoint = aws.String(cfg.Endpoint)
 	}
 	return &S3{cfg: cfg, client: s3.New(opts)}, nil
+}
+
+// credentials are the keys given, or else what the machine has, asked again before it expires.
+func credentials(cfg S3Config) aws.CredentialsProvider {
+	if cfg.AccessKey != "" {
+		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: cfg.AccessKey, SecretAccessKey: cfg.SecretKey, SessionToken: cfg.SessionToken, Source: "taximeter"}, nil
+		})
+	}
+	return aws.NewCredentialsCache(aws.CredentialsProviderFunc(func(ctx context.Context) (found aws.Credentials, err error) {
+		machine, err := config.LoadDefaultConfig(ctx, config.WithRegion(cfg.Region))
+		if err == nil {
+			found, err = machine.Credentials.Retrieve(ctx)
+		}
+		if err != nil {
+			err = fmt.Errorf("no keys are configured, and the machine has none (environment, profile, role): %w", err)
+		}
+		return found, err
+	}))
 }
 
 // fault tells what we were doing, and turns S3's words into ours.

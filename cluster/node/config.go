@@ -187,8 +187,8 @@ func (c Config) Validate() error {
 	if c.Store.Folder == "" && c.Store.S3.Bucket == "" {
 		fault("store", "name a folder or an s3.bucket for the checkpoints")
 	}
-	if s := c.Store.S3; s.Bucket != "" && (s.AccessKey == "" || s.SecretKey == "") {
-		fault("store.s3", "accessKey and secretKey are both needed")
+	if s := c.Store.S3; s.Bucket != "" && (s.AccessKey == "") != (s.SecretKey == "") {
+		fault("store.s3", "give both accessKey and secretKey, or none for the machine's own (environment, profile, role)")
 	}
 	if c.Store.S3.Bucket == "" && (c.Store.S3.Endpoint != "" || c.Store.S3.Prefix != "") {
 		fault("store.s3.bucket", "is empty although other s3 settings are given")

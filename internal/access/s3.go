@@ -10,7 +10,7 @@ type S3 struct {
 	// SSE asks for server-side encryption: "", "AES256" or "aws:kms". The lake leaves it to the
 	// bucket's default.
 	SSE string `yaml:"sse" env:"SSE"`
-	// Credentials, both needed. Roles and profiles are not looked up.
+	// Credentials: both, or none for the machine's own (environment, profile, role).
 	AccessKey string `yaml:"accessKey" env:"ACCESS_KEY"`
 	SecretKey string `yaml:"secretKey" env:"SECRET_KEY"`
 }

@@ -108,8 +108,10 @@ func fileProperties(s access.S3) iceberg.Properties {
 	if s.Bucket == "" {
 		return iceberg.Properties{}
 	}
-	p := iceberg.Properties{"s3.region": s.Region, "s3.access-key-id": s.AccessKey, "s3.secret-access-key": s.SecretKey,
-		"s3.force-virtual-addressing": strconv.FormatBool(!s.PathStyle)}
+	p := iceberg.Properties{"s3.region": s.Region, "s3.force-virtual-addressing": strconv.FormatBool(!s.PathStyle)}
+	if s.AccessKey != "" { // else the machine's own
+		p["s3.access-key-id"], p["s3.secret-access-key"] = s.AccessKey, s.SecretKey
+	}
 	if s.Endpoint != "" {
 		p["s3.endpoint"] = s.Endpoint
 	}

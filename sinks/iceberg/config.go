@@ -116,8 +116,8 @@ func (c Config) Validate() (faults []string) {
 	switch {
 	case c.Warehouse.Folder == "" && s.Bucket == "":
 		fault("warehouse", "name a folder or an s3.bucket")
-	case s.Bucket != "" && (s.AccessKey == "" || s.SecretKey == ""):
-		fault("warehouse.s3", "accessKey and secretKey are both needed")
+	case s.Bucket != "" && (s.AccessKey == "") != (s.SecretKey == ""):
+		fault("warehouse.s3", "give both accessKey and secretKey, or none for the machine's own (environment, profile, role)")
 	case s.Bucket != "" && s.SSE != "":
 		fault("warehouse.s3.sse", "the lake's files are encrypted by the bucket's default; set it there and leave this empty")
 	}
