@@ -121,6 +121,9 @@ func runCluster(t *testing.T, o Options, s ClusterScenario) ClusterResult {
 	t.Helper()
 	o.Dir, o.Log = t.TempDir(), slog.New(slog.DiscardHandler)
 	r := RunCluster(t.Context(), o, s)
+	for _, told := range r.Reordered {
+		t.Log(told)
+	}
 	if !r.OK() {
 		t.Errorf("%s\nduplicated=%d missing=%d differing=%d\n%s", s, r.Duplicated, r.Missing, r.Differing, strings.Join(r.Findings, "\n"))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -79,13 +80,17 @@ func (r *run) checkTables(ctx context.Context, got *published.Results, ends kadm
 	}
 	var said bytes.Buffer
 	err = lakecheck.Check(ctx, r.o.Readers, r.dir, []lakecheck.Case{c}, &said)
-	if !errors.Is(err, lakecheck.ErrDiffers) {
-		return err
+	if err != nil && !errors.Is(err, lakecheck.ErrDiffers) {
+		return fmt.Errorf("%w: %s", err, said.String())
 	}
+	before := res.Differing
 	for line := range strings.Lines(said.String()) {
 		if finding, ok := strings.CutPrefix(line, "  "); ok {
 			res.find(&res.Differing, "%s", strings.TrimSpace(finding))
 		}
+	}
+	if err != nil && res.Differing == before {
+		return fmt.Errorf("%w, and do not say in what: %s", err, said.String())
 	}
 	return nil
 }

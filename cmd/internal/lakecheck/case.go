@@ -64,6 +64,9 @@ var programs embed.FS
 // ErrDiffers: the readers found differences, and told them.
 var ErrDiffers = errors.New("lake or analytical tables differ from what they must be")
 
+// differs is check.py's exit code for differences; Python ends with 1 when it fails itself.
+const differs = 3
+
 // Check has the readers compare the cases. python is an interpreter that has them (see
 // .ci/readers); out hears the differences and, in the end, one line of counts. dir is for
 // passing files.
@@ -94,7 +97,7 @@ func Check(ctx context.Context, python, dir string, cases []Case, out io.Writer)
 	cmd := exec.CommandContext(ctx, python, args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	err = cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == differs {
 		return ErrDiffers
 	}
 	if err != nil {

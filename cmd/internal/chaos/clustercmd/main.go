@@ -87,9 +87,13 @@ func run(ctx context.Context) error {
 		total.Duplicated += r.Duplicated
 		total.Missing += r.Missing
 		total.Differing += r.Differing
+		total.Reordered = append(total.Reordered, r.Reordered...)
 		total.Starts += r.Starts
 		times.Add(r.Times)
-		fmt.Fprintf(os.Stderr, "  %.0f s, duplicated=%d missing=%d differing=%d\n", time.Since(began).Seconds(), r.Duplicated, r.Missing, r.Differing)
+		fmt.Fprintf(os.Stderr, "  %.0f s, duplicated=%d missing=%d differing=%d reordered=%d\n", time.Since(began).Seconds(), r.Duplicated, r.Missing, r.Differing, len(r.Reordered))
+		for _, told := range r.Reordered {
+			fmt.Fprintln(os.Stderr, " ", told)
+		}
 		if !r.OK() {
 			failed++
 			fmt.Fprintf(os.Stderr, "  FAILED; again with: make chaos-cluster RUNS=1 N=%d SEED=%d; files in %s\n  %s\n", *nodes, s.Seed, o.Dir, strings.Join(r.Findings, "\n  "))
@@ -100,7 +104,7 @@ func run(ctx context.Context) error {
 	if *figures {
 		rows(times, *nodes, *rate, *state, *standbys)
 	}
-	fmt.Fprintf(os.Stdout, "runs=%d duplicated=%d missing=%d differing=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing,
+	fmt.Fprintf(os.Stdout, "runs=%d duplicated=%d missing=%d differing=%d reordered=%d takeover_ms_p50=%d takeover_ms_p99=%d\n", done, total.Duplicated, total.Missing, total.Differing, len(total.Reordered),
 		chaos.Percentile(times.TakeOver, 50).Milliseconds(), chaos.Percentile(times.TakeOver, 99).Milliseconds())
 	if failed > 0 || done < *runs {
 		return fmt.Errorf("%d of %d runs failed", failed+*runs-done, *runs)
