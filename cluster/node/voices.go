@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"taximeter/internal/access"
 	"taximeter/schemas"
 	"taximeter/schemas/avro"
 	"taximeter/sinks/kafkaout"
@@ -21,7 +22,7 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 			if mend := n.cfg.Registry.Mend(err); mend != "" {
 				err = fmt.Errorf("%w; %s", err, mend)
 			}
-			return fmt.Errorf("schema registry %s: %w", n.cfg.Registry.URL, err)
+			return fmt.Errorf("schema registry %s: %w", access.Redacted(n.cfg.Registry.URL), err)
 		}
 	}
 	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids})

@@ -113,10 +113,10 @@ func (r *remote) schemas() (*registry.Client, error) {
 // noRegistry puts an error of the registry in the user's words.
 func (r *remote) noRegistry(err error) error {
 	if mend := r.Registry.Mend(err); mend != "" {
-		return fmt.Errorf("schema registry %s: %w; %s", r.Registry.URL, err, mend)
+		return fmt.Errorf("schema registry %s: %w; %s", access.Redacted(r.Registry.URL), err, mend)
 	}
 	if _, ok := errors.AsType[*values.RegistryError](err); ok {
-		return fmt.Errorf("no schema registry answers at %s: %w; start one (`taximeter dev` has its own) or name it with --registry", r.Registry.URL, err)
+		return fmt.Errorf("no schema registry answers at %s: %w; start one (`taximeter dev` has its own) or name it with --registry", access.Redacted(r.Registry.URL), err)
 	}
 	return err
 }

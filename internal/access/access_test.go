@@ -4,8 +4,11 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +98,7 @@ func TestRefusalsSayWhatToSet(t *testing.T) {
 		"SASL to nobody":   {nil, Kafka{SASL: known}, "kafka.sasl"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some take all the patience of a check
 			c.ours.Brokers = broker(t, c.broker...)
 			err := c.ours.Check(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -134,21 +138,168 @@ func TestPasswordIsReadAgain(t *testing.T) {
 }
 
 func TestTokensOfAnIssuer(t *testing.T) {
-	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := accesstest.NewIdentity(t, "issuer.test", net.IPv4(127, 0, 0, 1))
+	asked, lasts := 0, 3600
+	issuer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "meter" || password != "secret" || r.FormValue("scope") != "kafka" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		asked++
+		answer := map[string]any{"access_token": fmt.Sprint("number ", asked), "token_type": "Bearer"}
+		if lasts > 0 {
+			answer["expires_in"] = lasts
+		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "of-the-issuer", "token_type": "Bearer"})
+		_ = json.NewEncoder(w).Encode(answer)
 	}))
+	issuer.TLS = &tls.Config{Certificates: []tls.Certificate{server.Pair}}
+	issuer.StartTLS()
 	defer issuer.Close()
-	s := SASL{Mechanism: mechanismOAuth, User: "meter", Password: "secret", TokenURL: issuer.URL, Scopes: []string{"kafka"}}
-	if a, err := s.token(t.Context()); err != nil || a.Token != "of-the-issuer" {
+	s := SASL{Mechanism: mechanismOAuth, User: "meter", Password: "secret", TokenURL: issuer.URL, TokenCA: server.Cert, Scopes: []string{"kafka"}}
+	for _, c := range []struct {
+		lasts int // seconds; 0 = the issuer does not say
+		want  string
+	}{{3600, "number 1"}, {5, "number 3"}, {0, "number 5"}} { // two connections each
+		lasts = c.lasts
+		tokens := s.tokens()
+		_, err := tokens(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := tokens(t.Context()); err != nil || a.Token != c.want {
+			t.Errorf("for %d s: %q, want %q: %v", c.lasts, a.Token, c.want, err)
+		}
+	}
+	s.TokenCA = ""
+	if _, err := s.tokens()(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "kafka.sasl.tokenURL: ") {
+		t.Error("whoever signed the issuer's certificate:", err)
+	}
+	if a, err := (SASL{TokenFile: write(t, "token", "of-the-file\n")}).tokens()(t.Context()); err != nil || a.Token != "of-the-file" {
 		t.Error(a.Token, err)
 	}
-	if a, err := (SASL{TokenFile: write(t, "token", "of-the-file\n")}).token(t.Context()); err != nil || a.Token != "of-the-file" {
-		t.Error(a.Token, err)
+}
+
+// A proxy in front of a broker that is down takes connections and closes them.
+func TestBrokerThatIsDownBehindAProxyIsWaitedFor(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	at := []string{l.Addr().String()}
+	for name, k := range map[string]Kafka{
+		"clear":         {Brokers: at},
+		"TLS":           {Brokers: at, TLS: KafkaTLS{Enabled: true}},
+		"SASL in clear": {Brokers: at, SASL: SASL{Mechanism: mechanismPlain, User: "u", Password: "p"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := k.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestRegistryThatRedirectsGivesNoPasswordAway(t *testing.T) {
+	stolen := ""
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, ok := r.BasicAuth(); ok {
+			stolen = password
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"schema": `"string"`})
+	}))
+	defer other.Close()
+	first := httptest.NewServer(http.RedirectHandler(strings.Replace(other.URL, "127.0.0.1", "localhost", 1)+"/schemas/ids/1", http.StatusFound))
+	defer first.Close()
+	client, err := Registry{URL: first.URL, User: "meter", Password: "secret"}.Client(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = client.SchemaByID(t.Context(), 1); err != nil || stolen != "" {
+		t.Errorf("another host was told %q: %v", stolen, err)
+	}
+}
+
+// Behind a proxy, too, the registry is who the settings say.
+func TestRegistryBehindAProxyIsTrustedAsSet(t *testing.T) {
+	server := accesstest.NewIdentity(t, "registry.test")
+	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
+	h.TLS = &tls.Config{Certificates: []tls.Certificate{server.Pair}}
+	h.StartTLS()
+	defer h.Close()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		ours, err := net.Dial("tcp", h.Listener.Addr().String())
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer ours.Close()
+		w.WriteHeader(http.StatusOK)
+		theirs, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer theirs.Close()
+		go func() { _, _ = io.Copy(ours, buffered) }()
+		_, _ = io.Copy(theirs, ours)
+	}))
+	defer proxy.Close()
+	transport, err := TLS{CA: server.Cert, ServerName: "registry.test"}.Transport()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport.Proxy = http.ProxyURL(at)
+	answer, err := (&http.Client{Transport: transport}).Get("https://registry.elsewhere:443/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+}
+
+func TestNoPasswordInMessages(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://registry:8081":                       "https://registry:8081",
+		"registry:8081":                               "registry:8081",
+		"sqlite:/data/lake.db":                        "sqlite:/data/lake.db",
+		"https://meter:s3cret@host/path":              "https://meter:xxxxx@host/path",
+		"postgres://m:s3cret@host/db?password=s3cret": "postgres://m:xxxxx@host/db",
+		"postgres://host/db?user=m&password=s3cret":   "postgres://host/db",
+		"https://meter:s3cret@":                       "https://meter:xxxxx@",
+		"https://meter:s3cret":                        hidden, // no port
+		"https://meter:12#s3cret@host":                hidden,
+		"meter:s3cret@host":                           hidden,
+		"host=db user=m password=s3cret":              hidden,
+		"https://meter:s3cret%@host":                  hidden,
+	} {
+		if got := Redacted(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+	for _, address := range []string{"https://meter:s3cret@", "https://meter:s3cret@host", "https://meter:s3cret"} {
+		faults := append(Registry{URL: address}.Faults(), Kafka{Brokers: []string{"kafka:9092"},
+			SASL: SASL{Mechanism: mechanismOAuth, User: "u", Password: "p", TokenURL: address}}.Faults()...)
+		if len(faults) != 2 || strings.Contains(strings.Join(faults, ""), "s3cret") {
+			t.Errorf("%s: %q", address, faults)
+		}
 	}
 }
 

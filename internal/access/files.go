@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -89,6 +90,18 @@ func (t TLS) dial(ctx context.Context, network, address string) (net.Conn, error
 		return nil, errors.Join(&handshakeError{err}, conn.Close())
 	}
 	return secured, nil
+}
+
+// Transport is for HTTP. It reads the files with every connection; for one through a proxy
+// (HTTPS_PROXY) they are as they are now.
+func (t TLS) Transport() (*http.Transport, error) {
+	c, err := t.config("")
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig, transport.DialTLSContext = c, t.dial
+	return transport, nil
 }
 
 // Secret is a text that is given, or lies in a file whose last line break does not count.

@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
-	"golang.org/x/oauth2/clientcredentials"
 )
 
 // Kafka says where the brokers are, and who we are to them.
@@ -47,6 +46,7 @@ type SASL struct {
 	// for User and Password by OAuth2's client credentials.
 	TokenFile string   `yaml:"tokenFile" env:"TOKEN_FILE"`
 	TokenURL  string   `yaml:"tokenURL" env:"TOKEN_URL"`
+	TokenCA   string   `yaml:"tokenCA" env:"TOKEN_CA"` // PEM file of who signed the issuer's certificate; "" = the system's
 	Scopes    []string `yaml:"scopes" env:"SCOPES"`
 }
 
@@ -80,7 +80,7 @@ func (k Kafka) Faults() (faults []string) {
 	known := []string{mechanismPlain, mechanismSHA256, mechanismSHA512, mechanismOAuth}
 	switch {
 	case s.Mechanism == "":
-		if s.User != "" || s.Password != "" || s.PasswordFile != "" || s.TokenFile != "" || s.TokenURL != "" {
+		if s.User != "" || s.Password != "" || s.PasswordFile != "" || s.TokenFile != "" || s.TokenURL != "" || s.TokenCA != "" {
 			fault("kafka.sasl.mechanism", "is empty although other sasl settings are given: use one of %s", strings.Join(known, ", "))
 		}
 		return faults
@@ -94,7 +94,12 @@ func (k Kafka) Faults() (faults []string) {
 		return append(faults, SecretFaults("kafka.sasl", "token", "", s.TokenFile)...)
 	}
 	if u, err := url.Parse(s.TokenURL); s.TokenURL != "" && (err != nil || u.Host == "") {
-		fault("kafka.sasl.tokenURL", "%q is not a URL", s.TokenURL)
+		fault("kafka.sasl.tokenURL", "%q is not a URL", Redacted(s.TokenURL))
+	} else if err == nil && u.User != nil {
+		fault("kafka.sasl.tokenURL", "names a user: use kafka.sasl.user and kafka.sasl.password (or passwordFile)")
+	}
+	if _, err := (TLS{CA: s.TokenCA}).config(""); err != nil {
+		fault("kafka.sasl.tokenCA", "%v", err)
 	}
 	if s.User == "" || s.Password == "" && s.PasswordFile == "" {
 		fault("kafka.sasl", "user and password (or passwordFile) are both needed")
@@ -140,7 +145,7 @@ func (s SASL) mechanism() sasl.Mechanism {
 	case mechanismSHA512:
 		return scram.Sha512(scrammed)
 	case mechanismOAuth:
-		return oauth.Oauth(s.token)
+		return oauth.Oauth(s.tokens())
 	}
 	return nil
 }
@@ -151,23 +156,4 @@ func (s SASL) password() (string, error) {
 		return "", fmt.Errorf("kafka.sasl.passwordFile: %w", err)
 	}
 	return password, nil
-}
-
-func (s SASL) token(ctx context.Context) (oauth.Auth, error) {
-	if s.TokenFile != "" {
-		token, err := Secret("", s.TokenFile)
-		if err != nil {
-			return oauth.Auth{}, fmt.Errorf("kafka.sasl.tokenFile: %w", err)
-		}
-		return oauth.Auth{Token: token}, nil
-	}
-	password, err := s.password()
-	if err != nil {
-		return oauth.Auth{}, err
-	}
-	token, err := (&clientcredentials.Config{ClientID: s.User, ClientSecret: password, TokenURL: s.TokenURL, Scopes: s.Scopes}).Token(ctx)
-	if err != nil {
-		return oauth.Auth{}, fmt.Errorf("kafka.sasl.tokenURL: %w", err)
-	}
-	return oauth.Auth{Token: token.AccessToken}, nil
 }

@@ -24,7 +24,10 @@ type Registry struct {
 func (r Registry) Faults() (faults []string) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		return []string{fmt.Sprintf("registry.url: %q is not a URL such as http://registry:8081", r.URL)}
+		return []string{fmt.Sprintf("registry.url: %q is not a URL such as http://registry:8081", Redacted(r.URL))}
+	}
+	if u.User != nil {
+		faults = append(faults, "registry.url: names a user: use registry.user and registry.password (or passwordFile)")
 	}
 	if r.TLS != (TLS{}) && u.Scheme != "https" {
 		faults = append(faults, "registry.url: write https:// for the tls settings to hold")
@@ -38,19 +41,26 @@ func (r Registry) Faults() (faults []string) {
 
 // Client makes a client that gives each request so long (0 = its default). It does not connect.
 func (r Registry) Client(timeout time.Duration) (*registry.Client, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialTLSContext = r.TLS.dial
-	return registry.NewClient(registry.ClientConfig{URLs: []string{r.URL}, Timeout: timeout, Transport: known{r, transport}})
+	transport, err := r.TLS.Transport()
+	if err != nil {
+		return nil, fmt.Errorf("registry.tls: %w", err)
+	}
+	at, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, fmt.Errorf("registry.url: %q is not a URL", Redacted(r.URL))
+	}
+	return registry.NewClient(registry.ClientConfig{URLs: []string{r.URL}, Timeout: timeout, Transport: known{r, at, transport}})
 }
 
-// known says with every request who we are.
+// known says with every request to the registry who we are. Whom it redirects to is not told.
 type known struct {
 	registry Registry
+	at       *url.URL
 	next     http.RoundTripper
 }
 
 func (k known) RoundTrip(r *http.Request) (*http.Response, error) {
-	if k.registry.User == "" {
+	if k.registry.User == "" || r.URL.Scheme != k.at.Scheme || r.URL.Host != k.at.Host {
 		return k.next.RoundTrip(r)
 	}
 	password, err := Secret(k.registry.Password, k.registry.PasswordFile)

@@ -95,10 +95,10 @@ func openREST(ctx context.Context, cfg Config, address string, props iceberg.Pro
 	}
 	c, err := rest.NewCatalog(ctx, catalogName, address, options...)
 	if errors.Is(err, rest.ErrUnauthorized) || errors.Is(err, rest.ErrOAuthError) || errors.Is(err, rest.ErrForbidden) {
-		return nil, fmt.Errorf("lake.catalog: %s does not take us for somebody it knows: %w; set lake.token or lake.credential", redact(address), err)
+		return nil, fmt.Errorf("lake.catalog: %s does not take us for somebody it knows: %w; set lake.token or lake.credential", access.Redacted(address), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lake.catalog: connect to %s: %w", redact(address), err)
+		return nil, fmt.Errorf("lake.catalog: connect to %s: %w", access.Redacted(address), err)
 	}
 	return c, nil
 }

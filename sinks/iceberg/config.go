@@ -164,15 +164,7 @@ func (c Config) catalogKind() (kind catalogKind, address string, err error) {
 			return catalogREST, c.Catalog, nil
 		}
 	}
-	return 0, "", fmt.Errorf("%q is none of sqlite:FILE, postgres://HOST/DATABASE and https://HOST", redact(c.Catalog))
-}
-
-// redact hides a password, for messages.
-func redact(address string) string {
-	if u, err := url.Parse(address); err == nil {
-		return u.Redacted()
-	}
-	return address
+	return 0, "", fmt.Errorf("%q is none of sqlite:FILE, postgres://HOST/DATABASE and https://HOST", access.Redacted(c.Catalog))
 }
 
 // location is the URI below which all files lie.
