@@ -53,7 +53,8 @@ func (o OutboxRef) Empty() bool { return o.File == File{} && len(o.Staged) == 0 
 type Alerts struct {
 	Unsent []schemas.Alert `json:"unsent,omitempty"` // decided before the cut, not acknowledged at it
 	Seen   []string        `json:"seen,omitempty"`   // ids known as sent that replay has not reached yet
-	// LogNext is a position in the alert marker log taken when nothing was unacknowledged:
-	// every id in Unsent that was sent after all lies at or after it.
+	// LogNext is the position in the alert marker log after the last alert that was acknowledged. They
+	// are sent one lot after the other, so every id in Unsent that was sent after all lies at or after
+	// it, and nothing that was decided before the cut lies there but those.
 	LogNext schemas.Offset `json:"logNext"`
 }

@@ -64,6 +64,14 @@ type Alert struct {
 	Details     map[string]string `json:"detalhes,omitempty"`
 }
 
+// SentAlert is what the log of sent alerts tells of one. RuleID and TripID are empty where the
+// log was written before they were kept.
+type SentAlert struct {
+	AlertID string
+	RuleID  string
+	TripID  TripID
+}
+
 // DeadLetter is a record that could not be taken, with its reason and its original bytes.
 type DeadLetter struct {
 	Topic      Topic

@@ -30,6 +30,7 @@ const (
 
 // Header names on records that taximeter writes.
 const (
+	HeaderFacts      = "taximeter-facts"      // in the log of sent alerts: their rules and trips, as JSON
 	HeaderNamespace  = "taximeter-namespace"  // on bills: who wrote it; makes a re-read bill `proprio`
 	HeaderCheckpoint = "taximeter-checkpoint" // manifest number that made the entry, decimal
 	HeaderReason     = "taximeter-reason"     // on dead letters: the verdict, such as dlq:relogio_adiantado

@@ -12,8 +12,8 @@ import (
 // AlertSender is a fenced connection for alerts. After an error it is unknown whether they
 // were sent: only a new connection's AlertsSince tells.
 type AlertSender interface {
-	// AlertsSince reads the ids in the log of sent alerts from a position on, and the position after.
-	AlertsSince(ctx context.Context, from schemas.Offset) (ids []string, next schemas.Offset, err error)
+	// AlertsSince reads the log of sent alerts from a position on, and the position after.
+	AlertsSince(ctx context.Context, from schemas.Offset) (sent []schemas.SentAlert, next schemas.Offset, err error)
 	// SendAlerts sends alerts and their ids in one transaction, and gives the log position after it.
 	SendAlerts(ctx context.Context, alerts []schemas.Alert) (next schemas.Offset, err error)
 	Close()
@@ -25,9 +25,10 @@ type alerting struct {
 	dial func(ctx context.Context) (AlertSender, error)
 
 	// Of the sending goroutine.
-	to      AlertSender     // nil = none
-	sent    map[string]bool // ids found in the log at the last opening
-	logNext schemas.Offset  // where reading back begins
+	to      AlertSender                  // nil = none
+	sent    map[string]schemas.SentAlert // found in the log at the last opening
+	logNext schemas.Offset               // where reading back begins
+	readTo  schemas.Offset               // where it ended the last time
 
 	mu  sync.Mutex // guards lot
 	lot *lot
@@ -55,13 +56,14 @@ func (a *alerting) begin() {
 		}
 	}
 	a.readBack = func(ctx context.Context, _ checkpoint.Entry) error {
-		ids, next, err := a.to.AlertsSince(ctx, a.logNext)
+		sent, next, err := a.to.AlertsSince(ctx, a.logNext)
 		if err != nil {
 			return fmt.Errorf("read the log of alerts: %w", err)
 		}
-		a.sent = make(map[string]bool, len(ids))
-		for _, id := range ids {
-			a.sent[id] = true
+		a.readTo = next
+		a.sent = make(map[string]schemas.SentAlert, len(sent))
+		for _, alert := range sent {
+			a.sent[alert.AlertID] = alert
 		}
 		if a.waiting() == nil {
 			a.logNext = next // nothing is unacknowledged
@@ -93,11 +95,11 @@ func (a *alerting) sendLot(ctx context.Context) (bool, error) {
 	}
 	rest := make([]schemas.Alert, 0, len(l.alerts))
 	for _, alert := range l.alerts {
-		if !a.sent[alert.AlertID] {
+		if _, sent := a.sent[alert.AlertID]; !sent {
 			rest = append(rest, alert)
 		}
 	}
-	next := a.logNext
+	next := a.readTo // all of them were in the log
 	if len(rest) > 0 {
 		var err error
 		if next, err = a.to.SendAlerts(ctx, rest); err != nil {

@@ -117,7 +117,8 @@ func (d *Delivery) release() {
 type Cut struct {
 	partition.Sealed
 	Unchanged bool // nothing happened since the cut that is committed: there is nothing to seal
-	// LogNext is a position in the log of sent alerts, taken when nothing was unacknowledged.
+	// LogNext is the position in the log of sent alerts after the last one that was acknowledged: what
+	// lies behind it was unsent at the cut, or decided after it.
 	LogNext  schemas.Offset
 	Snapshot Snapshot
 }
@@ -240,9 +241,7 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		return nil
 	case *alertsSent:
 		o.part.Acknowledge(m.n)
-		if len(o.part.Unsent()) == 0 {
-			o.logNext = m.logNext
-		}
+		o.logNext = m.logNext // lots go one after the other: what is unsent can only come after it
 		o.sending = false
 		o.changed = true
 	default: // notices of protoactor, such as a trip's end

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"taximeter/checkpoint"
 	"taximeter/schemas"
@@ -66,13 +68,10 @@ func (s *Speaker) Close() {
 // Opened is closed when both lines have been opened once: then Sent tells what was sent before.
 func (s *Speaker) Opened() <-chan struct{} { return s.opened }
 
-// Sent is the alert ids that earlier runs had sent at or after the entry's log position,
+// Sent is the alerts that earlier runs had sent at or after the entry's log position,
 // and the position after them. Valid once Opened is closed and before Alerts is called.
-func (s *Speaker) Sent() (ids []string, logNext schemas.Offset) {
-	for id := range s.alerts.sent {
-		ids = append(ids, id)
-	}
-	return ids, s.alerts.logNext
+func (s *Speaker) Sent() (sent []schemas.SentAlert, logNext schemas.Offset) {
+	return slices.Collect(maps.Values(s.alerts.sent)), s.alerts.logNext
 }
 
 // Published is the newest manifest number whose outbox is known to be public.

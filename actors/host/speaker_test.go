@@ -52,9 +52,14 @@ func (p publisher) Close() {}
 
 type sender struct{ w *topics }
 
-func (s sender) AlertsSince(_ context.Context, from schemas.Offset) (ids []string, next schemas.Offset, err error) {
-	err = s.w.call("since", func() { ids, next = slices.Clone(s.w.alerts[from:]), schemas.Offset(len(s.w.alerts)) })
-	return ids, next, err
+func (s sender) AlertsSince(_ context.Context, from schemas.Offset) (sent []schemas.SentAlert, next schemas.Offset, err error) {
+	err = s.w.call("since", func() {
+		for _, id := range s.w.alerts[from:] {
+			sent = append(sent, schemas.SentAlert{AlertID: id})
+		}
+		next = schemas.Offset(len(s.w.alerts))
+	})
+	return sent, next, err
 }
 func (s sender) SendAlerts(_ context.Context, alerts []schemas.Alert) (next schemas.Offset, err error) {
 	err = s.w.call("alerts", func() {
@@ -155,13 +160,13 @@ func TestALostAnswerSendsNoAlertTwice(t *testing.T) {
 	w := &topics{alerts: []string{"old"}, failing: map[string]int{"alerts": 1}}
 	s, _ := w.speaker(t, checkpoint.Entry{})
 	<-s.Opened()
-	if ids, next := s.Sent(); !slices.Equal(ids, []string{"old"}) || next != 1 {
-		t.Errorf("sent before: %v, then %d", ids, next)
+	if sent, next := s.Sent(); !slices.Equal(sent, []schemas.SentAlert{{AlertID: "old"}}) || next != 1 {
+		t.Errorf("sent before: %v, then %d", sent, next)
 	}
 	done := make(chan schemas.Offset, 1)
 	s.Alerts([]schemas.Alert{{AlertID: "a"}, {AlertID: "b"}}, func(next schemas.Offset) { done <- next })
-	// A position too early only makes the next owner read more; one too late would lose ids.
-	if next := <-done; next > 3 || !slices.Equal(w.alerts, []string{"old", "a", "b"}) {
+	// One too early would tell the next owner of facts from before the cut; one too late would lose ids.
+	if next := <-done; next != 3 || !slices.Equal(w.alerts, []string{"old", "a", "b"}) {
 		t.Errorf("log %v, position %d", w.alerts, next)
 	}
 }

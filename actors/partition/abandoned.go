@@ -53,9 +53,7 @@ func (p *Partition) catchUp() error {
 			return err
 		}
 		if s != nil { // of a trip that is not known any more what is public stands
-			if err := p.advance(s); err != nil {
-				return err
-			}
+			p.advance(s)
 		}
 	}
 	p.env.Public, p.env.Reached, p.abandoned = nil, false, nil

@@ -61,6 +61,20 @@ type SourceStatus struct {
 	FetchedAt schemas.Millis // wall clock of the last successful fetch; NoTime = none yet
 }
 
+// caughtUp reports whether all topics were read to their ends a moment ago.
+func (s *Settings) caughtUp(now schemas.Millis, status [schemas.NumInputs]SourceStatus) bool {
+	for i := range status {
+		if !s.fresh(now, status[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Settings) fresh(now schemas.Millis, of SourceStatus) bool {
+	return of.CaughtUp && of.FetchedAt.Add(s.FetchFresh) >= now
+}
+
 // tick marks idle sources by the wall clock. Only in live mode.
 func (c *clock) tick(now schemas.Millis, status [schemas.NumInputs]SourceStatus) {
 	if c.mode != Live {
@@ -68,8 +82,7 @@ func (c *clock) tick(now schemas.Millis, status [schemas.NumInputs]SourceStatus)
 	}
 	for i := range c.sources {
 		s := &c.sources[i]
-		fresh := status[i].CaughtUp && status[i].FetchedAt.Add(c.settings.FetchFresh) >= now
-		s.idle = fresh && s.roseAt.Add(c.settings.IdleAfter) <= now
+		s.idle = c.settings.fresh(now, status[i]) && s.roseAt.Add(c.settings.IdleAfter) <= now
 	}
 	c.advance(now)
 }

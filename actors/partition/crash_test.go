@@ -19,7 +19,7 @@ type entry struct {
 	unsent []schemas.Alert
 	outbox schemas.Outbox
 	base   int64 // number of the entry that it grew from
-	log    int   // place in the log of sent alerts, taken when none was unacknowledged
+	log    int   // place in the log of sent alerts after the last acknowledged
 }
 
 // A partition that is killed at any moment, with seals open, commits unheard of and the
@@ -38,7 +38,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		var open []entry
 		rows := memStore{}
 		base, number := int64(0), int64(0)
-		var sent []string // the log of alerts
+		var sent []schemas.SentAlert // the log of alerts
 		log := 0
 		out, tables := newPublished(), newTables()
 		p := s.fresh(tariffs(), rows, 0)
@@ -48,9 +48,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 			cut := p.Seal(number)
 			rows.apply(cut.Changes)
 			p.Sweep(1<<30, 1<<30) // trips stay, points may leave
-			if len(cut.Unsent) == 0 {
-				log = len(sent)
-			}
+			log = len(sent)       // of the acknowledged: sending and acknowledging are one step here
 			open = append(open, entry{number, maps.Clone(rows), cut.Unsent, cut.Outbox, base, log})
 		}
 		commit := func(e entry) {
@@ -86,17 +84,18 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 			case "send":
 				n := rapid.IntRange(0, len(p.Unsent())).Draw(t, "alerts")
 				for _, a := range p.Unsent()[:n] {
-					if slices.Contains(sent, a.AlertID) {
+					told := schemas.SentAlert{AlertID: a.AlertID, RuleID: a.RuleID, TripID: a.TripID}
+					if slices.Contains(sent, told) {
 						t.Fatalf("alert %s of trip %s sent twice", a.RuleID, a.TripID)
 					}
-					sent = append(sent, a.AlertID)
+					sent = append(sent, told)
 				}
 				p.Acknowledge(n)
 			case "kill":
 				tip := chain[len(chain)-1]
 				rows, base, log, open = maps.Clone(tip.rows), tip.number, tip.log, nil
 				p = s.restore(t, rows, 0)
-				p.Recover(tip.unsent, sent[log:])
+				p.Recover(tip.unsent, sent[log:], nil)
 			}
 		}
 		for _, records := range topics {
@@ -180,14 +179,14 @@ func TestSentAlertsSurviveTwoKills(t *testing.T) {
 	sent := []string{p.Unsent()[0].AlertID}
 
 	p = s.restore(t, before, 0)
-	p.Recover(nil, sent)
+	p.Recover(nil, []schemas.SentAlert{{AlertID: sent[0], RuleID: "d", TripID: "c"}}, nil)
 	cut := p.Seal(2)
 	before.apply(cut.Changes)
 	if !slices.Equal(cut.Seen, sent) || len(cut.Unsent) != 0 {
 		t.Fatalf("seal knows %v, unsent %v", cut.Seen, cut.Unsent)
 	}
 	p = s.restore(t, before, 0)
-	p.Recover(cut.Unsent, nil)
+	p.Recover(cut.Unsent, nil, nil)
 	consume(t, p, charges, 0)
 	if len(p.Unsent()) != 0 {
 		t.Fatalf("told again: %+v", p.Unsent())
@@ -233,25 +232,62 @@ func TestAFactIsToldOnceThoughReplaySeesTheTopicsInAnotherOrder(t *testing.T) {
 	if len(unsent) != 1 || unsent[0].OnsetID != "match" {
 		t.Fatalf("alerts %+v, want one that begins with the ride event", unsent)
 	}
-	sent := []string{unsent[0].AlertID}
+	sent := []schemas.SentAlert{{AlertID: unsent[0].AlertID, RuleID: "cara", TripID: "c"}}
 
 	p = s.restore(t, rows, 0)
-	p.Recover(nil, sent)
+	p.Recover(nil, sent, nil)
 	consume(t, p, []schemas.Record{start, match, point}, 0)
 	if len(p.Unsent()) != 0 {
 		t.Fatalf("told again: %+v", p.Unsent())
 	}
-	if cut := p.Seal(2); len(cut.Seen) != 0 {
-		t.Fatalf("%v was reached and need not be known any more", cut.Seen)
+	if cut := p.Seal(2); !slices.Equal(cut.Seen, []string{sent[0].AlertID}) {
+		t.Fatalf("the seal knows %v, but %v may still come", cut.Seen, sent)
 	}
 	other := of(schemas.Rides, "d", "other", 20)
 	other.Offset = 2
 	moved := of(schemas.Telemetry, "d", "moved", 21)
 	moved.Offset = 1
-	p.Recover(nil, sent) // of another trip: it says nothing of this one
+	p.Recover(nil, sent, nil) // of another trip: it says nothing of this one
 	consume(t, p, []schemas.Record{other, moved}, 0)
 	if len(p.Unsent()) != 1 {
 		t.Fatalf("alerts %+v, want the other trip's", p.Unsent())
+	}
+}
+
+// What was sent before the cut, or is not reached by the end of the replay, does not stand for
+// the trip's next fact.
+func TestTheNextFactOfATripIsTold(t *testing.T) {
+	charge := func(offset schemas.Offset, second schemas.Millis, amount schemas.Cents) schemas.Record {
+		return schemas.Record{Offset: offset, Key: []byte("c"), AppendedAt: schemas.NoTime, Event: schemas.Event{Topic: schemas.Payments,
+			Kind: schemas.PayAuthorization, TripID: "c", EventID: nameOf(int(offset)), At: t0 + second*schemas.Second, Payment: schemas.PaymentDetail{Amount: amount}}}
+	}
+	for name, recover := range map[string]func(p *partition.Partition, sent schemas.SentAlert){
+		"the cut knew it": func(p *partition.Partition, sent schemas.SentAlert) { p.Recover(nil, nil, []string{sent.AlertID}) },
+		"it was not reached": func(p *partition.Partition, sent schemas.SentAlert) {
+			p.Recover(nil, []schemas.SentAlert{sent}, nil)
+			at := partition.SourceStatus{CaughtUp: true, FetchedAt: t0}
+			if err := p.Tick(t0, [schemas.NumInputs]partition.SourceStatus{at, at, at}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := eventFile(0)
+			s.book = everyRule()
+			rows := memStore{}
+			p := s.fresh(nil, rows, 0)
+			consume(t, p, []schemas.Record{charge(0, 0, 500), charge(1, 1, 500)}, 0)
+			a := p.Unsent()[0]
+			sent := schemas.SentAlert{AlertID: a.AlertID, RuleID: a.RuleID, TripID: a.TripID}
+			p.Acknowledge(1)
+			rows.apply(p.Seal(1).Changes)
+			p = s.restore(t, rows, 0)
+			recover(p, sent)
+			consume(t, p, []schemas.Record{charge(2, 3600, 700), charge(3, 3601, 700)}, 0)
+			if len(p.Unsent()) != 1 {
+				t.Errorf("alerts %+v, want the second charge's", p.Unsent())
+			}
+		})
 	}
 }
 

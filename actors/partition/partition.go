@@ -100,7 +100,7 @@ type Partition struct {
 	told      [schemas.NumInputs]verdictLog // since the base's cut
 	summaries map[schemas.TripID]summary    // told since the base's cut
 	unsent    []schemas.Alert               // decided, not yet acknowledged as sent
-	suppress  map[string]bool               // alerts known to be sent already, not yet reached again
+	suppress  map[string]fact               // alerts known to be sent already, not yet reached again
 	abandoned *Abandoned                    // what a restore left behind; nil = nothing, or it was reached
 }
 
@@ -228,7 +228,8 @@ func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict
 		}
 		p.clock.observe(e.Topic, e.At, now)
 	}
-	return v, p.settle(slot)
+	p.settle(slot)
+	return v, nil
 }
 
 // check is what can be said of a record without its trip.
@@ -337,7 +338,7 @@ func (p *Partition) recall(s *Slot) error {
 }
 
 // settle takes note of what a step did to a trip.
-func (p *Partition) settle(s *Slot) error {
+func (p *Partition) settle(s *Slot) {
 	p.timers.schedule(s)
 	p.changed(s)
 	if s.Trip.AwaitsTariff() {
@@ -350,40 +351,11 @@ func (p *Partition) settle(s *Slot) error {
 	}
 	p.effects.Anomalies = p.effects.Anomalies[:0]
 	for i := range p.effects.Alerts {
-		told, err := p.alreadySent(s, &p.effects.Alerts[i])
-		if err != nil {
-			return err
-		}
-		if !told {
-			p.unsent = append(p.unsent, p.effects.Alerts[i])
+		if a := &p.effects.Alerts[i]; !p.alreadySent(a) {
+			p.unsent = append(p.unsent, *a)
 		}
 	}
 	p.effects.Alerts = p.effects.Alerts[:0]
-	return nil
-}
-
-// alreadySent reports whether an alert was sent before replay came to it. A run sees each topic in
-// order, but the next run may see the topics otherwise against each other, and an episode
-// begins with whatever came last: the same fact may have been told with another of the trip's
-// events as its onset.
-func (p *Partition) alreadySent(s *Slot, a *schemas.Alert) (bool, error) {
-	if len(p.suppress) == 0 {
-		return false, nil
-	}
-	if p.suppress[a.AlertID] {
-		delete(p.suppress, a.AlertID)
-		return true, nil
-	}
-	if err := p.recall(s); err != nil {
-		return false, err
-	}
-	for id := range s.Trip.EventIDs() {
-		if sent := schemas.AlertID(a.RuleID, a.TripID, id); p.suppress[sent] {
-			delete(p.suppress, sent)
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // changed notes that the next seal must write the trip.
@@ -402,15 +374,13 @@ func (p *Partition) fire() error {
 	}
 	for p.timers.due(p.clock.watermark) {
 		if s := p.timers.pop(); s != nil {
-			if err := p.advance(s); err != nil {
-				return err
-			}
+			p.advance(s)
 		}
 	}
 	return nil
 }
 
-func (p *Partition) advance(s *Slot) error {
+func (p *Partition) advance(s *Slot) {
 	p.env.Watermark = p.clock.watermark
 	if panicked := p.runner.Advance(s, &p.env); panicked != "" {
 		// A timer that panics would do so for ever: say so, and leave the trip be until its
@@ -418,9 +388,9 @@ func (p *Partition) advance(s *Slot) error {
 		p.letters = append(p.letters, schemas.DeadLetter{Partition: p.id, Offset: -1, Reason: schemas.DLQPanic,
 			TripID: s.ID, Detail: panicked, AppendedAt: schemas.NoTime})
 		p.changed(s)
-		return nil
+		return
 	}
-	return p.settle(s)
+	p.settle(s)
 }
 
 const (
@@ -471,6 +441,9 @@ func (p *Partition) bury(r *schemas.Record, v schemas.Verdict, detail string) {
 // Tick lets the wall clock mark idle sources and move time when all are.
 func (p *Partition) Tick(now schemas.Millis, status [schemas.NumInputs]SourceStatus) error {
 	p.clock.tick(now, status)
+	if len(p.suppress) > 0 && p.settings.caughtUp(now, status) {
+		p.replayed()
+	}
 	return p.moved()
 }
 
@@ -504,9 +477,7 @@ func (p *Partition) PutTariff(revision schemas.Offset, t schemas.Tariff) error {
 			return err
 		}
 		if s != nil {
-			if err := p.advance(s); err != nil {
-				return err
-			}
+			p.advance(s)
 		}
 	}
 	return nil

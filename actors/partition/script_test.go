@@ -252,6 +252,7 @@ func (s *script) effects() string {
 	s.seals++
 	cut := s.p.Seal(s.seals)
 	s.rows.apply(cut.Changes)
+	s.p.Sweep(1<<30, 1<<30) // who expired leaves
 	s.p.Committed(s.seals)
 	for _, w := range cut.Outbox.Windows {
 		fmt.Fprintf(&out, "window %s %s v%d: %d points, %d rejected, %d mm in %d ms", w.TripID, s.time24(w.Start), w.Version, w.Points, w.Rejected, w.DistanceMM, w.TimeMS)

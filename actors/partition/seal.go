@@ -129,8 +129,8 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 		}
 		s.stored = due
 	}
-	if gone {
-		p.forget(s)
+	if gone && p.store == nil {
+		p.forget(s) // else Sweep does: until then the store still has its rows
 	}
 	return rows
 }
@@ -178,31 +178,6 @@ func (p *Partition) Waiting() (bills, windows, letters int) {
 	return len(p.effects.Bills), len(p.effects.Windows), len(p.letters)
 }
 
-// Unsent is the alerts to send, oldest first. It stays valid until the next call of any
-// other method.
-func (p *Partition) Unsent() []schemas.Alert { return p.unsent }
-
-// Acknowledge tells that the first n unsent alerts are durable on their topic.
-func (p *Partition) Acknowledge(n int) { p.unsent = slices.Clone(p.unsent[n:]) }
-
-// Recover takes what a new owner knows of alerts: those that the last cut left unsent, and
-// ids found in the log of sent ones.
-func (p *Partition) Recover(unsent []schemas.Alert, sent []string) {
-	if p.suppress == nil {
-		p.suppress = make(map[string]bool)
-	}
-	for _, id := range sent {
-		p.suppress[id] = true
-	}
-	for _, a := range unsent {
-		if p.suppress[a.AlertID] {
-			delete(p.suppress, a.AlertID)
-		} else {
-			p.unsent = append(p.unsent, a)
-		}
-	}
-}
-
 // Sweep lets clean trips leave memory that did not change in the last idle seals, and
 // more of them while over maxResident. Of the others, points leave that the store has. Call
 // it when the last seal's changes are applied.
@@ -211,6 +186,10 @@ func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 		return 0
 	}
 	for _, s := range p.trips {
+		if s.Trip.Expired() && !s.dirty {
+			p.forget(s)
+			continue
+		}
 		stale := s.touched+idle < p.seals || len(p.trips) > maxResident
 		// A trip due soon must stay: the store is not asked again for instants before loadedTo.
 		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID] {
@@ -298,7 +277,7 @@ func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, ru
 			return nil, err
 		}
 	}
-	p.Recover(nil, h.Seen)
+	p.Recover(nil, nil, h.Seen)
 	return p, p.fire()
 }
 

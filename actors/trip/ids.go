@@ -130,15 +130,6 @@ func (t *texts) id(ref idRef) schemas.EventID {
 	return schemas.EventID(appendText(buf[:0], t.entry(ref)))
 }
 
-// all are the texts of all entries, in the order in which they came.
-func (t *texts) all(yield func(schemas.EventID) bool) {
-	for at := 0; at < len(t.arena); at += entryLen(t.arena[at:]) {
-		if !yield(t.id(idRef(at + 1))) {
-			return
-		}
-	}
-}
-
 // less orders two entries as their texts are ordered.
 func (t *texts) less(a, b idRef) bool {
 	ea, eb := t.entry(a), t.entry(b)

@@ -46,8 +46,8 @@ func (r *revision) redo(i int, first func(p *point, f *filterState)) {
 	w := r.window(windowStart(t.points[i].at))
 	for j := i; j < len(t.points); j++ {
 		p := &t.points[j]
-		if p.state == voided && j > i {
-			continue
+		if j > i && (p.state == voided || p.state == undecided) {
+			continue // the second has just come and gets its own turn, or is voided before it
 		}
 		if start := windowStart(p.at); start != w.start {
 			w.finish(t)

@@ -2,7 +2,6 @@ package trip
 
 import (
 	"fmt"
-	"iter"
 
 	"taximeter/schemas"
 )
@@ -124,19 +123,6 @@ func (s *State) whyNotBilled(env *Env) string {
 		return "cancelled within the grace period after the match: nothing is owed"
 	}
 	return "nothing is owed"
-}
-
-// EventIDs are the ids of all events that are remembered. All points must be in memory.
-func (s *State) EventIDs() iter.Seq[schemas.EventID] {
-	return func(yield func(schemas.EventID) bool) {
-		on := true
-		for _, some := range []*texts{&s.names, &s.track.ids.texts} {
-			some.all(func(id schemas.EventID) bool { on = yield(id); return on })
-			if !on {
-				return
-			}
-		}
-	}
 }
 
 // events lists everything the trip holds by (at, eventId).

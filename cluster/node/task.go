@@ -120,7 +120,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 				return nil, err
 			}
 		}
-		part.Recover(e.Alerts.Unsent, append(sent, e.Alerts.Seen...))
+		part.Recover(e.Alerts.Unsent, sent, e.Alerts.Seen)
 		for _, c := range changes {
 			if c.Tariff == nil {
 				part.WithdrawTariff(c.Revision, c.Key)

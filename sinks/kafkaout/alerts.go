@@ -2,6 +2,7 @@ package kafkaout
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"taximeter/schemas/codec"
 )
 
-// maxMarkerIDs keeps a marker record of 36-byte ids well below maxBatchBytes.
-const maxMarkerIDs = 10_000
+// maxMarkerAlerts keeps a marker record, some hundred bytes an alert, well below maxBatchBytes.
+const maxMarkerAlerts = 2_000
 
 // Alerts sends the alerts of one partition, and beside them their ids to the partition's
 // own log. Only that log is read back: alerts of many tasks share the partitions of the
@@ -44,15 +45,50 @@ func alertPartitioner() kgo.Partitioner {
 	})
 }
 
-// AlertsSince reads the ids sent from a position of the log on, and the position after
-// them. What the log no longer holds it leaves out: positions are younger than the
-// log's retention.
-func (a *Alerts) AlertsSince(ctx context.Context, from schemas.Offset) (ids []string, next schemas.Offset, err error) {
-	next, err = a.k.readBack(ctx, schemas.TopicAlertIDs, a.p, from, func(value []byte) error {
-		ids = append(ids, strings.Split(string(value), "\n")...)
-		return nil
+// AlertsSince reads what was sent from a position of the log on, and the position after it. What
+// the log no longer holds it leaves out: positions are younger than the log's retention.
+func (a *Alerts) AlertsSince(ctx context.Context, from schemas.Offset) (sent []schemas.SentAlert, next schemas.Offset, err error) {
+	next, err = a.k.readBack(ctx, schemas.TopicAlertIDs, a.p, from, func(r *kgo.Record) error {
+		some, err := readSent(r)
+		sent = append(sent, some...)
+		return err
 	})
-	return ids, next, err
+	return sent, next, err
+}
+
+// A record of the log has the alerts' ids as lines. Their rules and trips stand in a header, since
+// earlier versions wrote and read the lines alone.
+
+func sentRecord(some []schemas.Alert) (value []byte, facts kgo.RecordHeader, err error) {
+	pairs := make([][2]string, len(some))
+	for i := range some {
+		if i > 0 {
+			value = append(value, '\n')
+		}
+		value = append(value, some[i].AlertID...)
+		pairs[i] = [2]string{some[i].RuleID, string(some[i].TripID)}
+	}
+	text, err := json.Marshal(pairs)
+	return value, kgo.RecordHeader{Key: schemas.HeaderFacts, Value: text}, err
+}
+
+func readSent(r *kgo.Record) (sent []schemas.SentAlert, err error) {
+	var pairs [][2]string
+	for _, h := range r.Headers {
+		if h.Key == schemas.HeaderFacts {
+			if err := json.Unmarshal(h.Value, &pairs); err != nil {
+				return nil, fmt.Errorf("header %s: %w", h.Key, err)
+			}
+		}
+	}
+	for i, id := range strings.Split(string(r.Value), "\n") {
+		a := schemas.SentAlert{AlertID: id}
+		if i < len(pairs) {
+			a.RuleID, a.TripID = pairs[i][0], schemas.TripID(pairs[i][1])
+		}
+		sent = append(sent, a)
+	}
+	return sent, nil
 }
 
 // SendAlerts sends alerts and their ids in one transaction, and gives the position of the
@@ -63,10 +99,8 @@ func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next s
 		return 0, nil
 	}
 	var records []*kgo.Record
-	ids := make([]string, len(alerts))
 	for i := range alerts {
 		alert := &alerts[i]
-		ids[i] = alert.AlertID
 		value, err := codec.AppendAlert(nil, a.k.o.Schemas.Alert, alert)
 		if err != nil {
 			return 0, fmt.Errorf("alert %s of trip %s: %w", alert.AlertID, alert.TripID, err)
@@ -74,9 +108,13 @@ func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next s
 		records = append(records, &kgo.Record{Topic: schemas.TopicAlerts, Key: []byte(alert.Region), Value: value,
 			Headers: []kgo.RecordHeader{header(schemas.HeaderNamespace, a.k.o.Namespace)}})
 	}
-	for some := range slices.Chunk(ids, maxMarkerIDs) {
+	for some := range slices.Chunk(alerts, maxMarkerAlerts) {
+		value, facts, err := sentRecord(some)
+		if err != nil {
+			return 0, err
+		}
 		records = append(records, &kgo.Record{Topic: schemas.TopicAlertIDs, Partition: int32(a.p),
-			Key: []byte(a.k.o.Namespace), Value: []byte(strings.Join(some, "\n"))})
+			Key: []byte(a.k.o.Namespace), Value: value, Headers: []kgo.RecordHeader{facts}})
 	}
 	if err := a.transaction(ctx, records); err != nil {
 		return 0, err

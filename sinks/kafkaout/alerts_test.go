@@ -20,7 +20,7 @@ func TestAlertsAreReadBackFromTheirOwnLog(t *testing.T) {
 		t.Helper()
 		var alerts []schemas.Alert
 		for _, id := range ids {
-			alerts = append(alerts, schemas.Alert{AlertID: id, Region: "region-" + id})
+			alerts = append(alerts, schemas.Alert{AlertID: id, RuleID: "rule-" + id, TripID: schemas.TripID("trip\n\t" + id), Region: "region-" + id})
 		}
 		next, err := v.SendAlerts(w.ctx(), alerts)
 		if err != nil {
@@ -30,9 +30,16 @@ func TestAlertsAreReadBackFromTheirOwnLog(t *testing.T) {
 	}
 	since := func(v *Voice, from schemas.Offset) ([]string, schemas.Offset) {
 		t.Helper()
-		ids, next, err := v.AlertsSince(w.ctx(), from)
+		sent, next, err := v.AlertsSince(w.ctx(), from)
 		if err != nil {
 			t.Fatal(err)
+		}
+		var ids []string
+		for _, a := range sent {
+			if a.RuleID != "rule-"+a.AlertID || a.TripID != schemas.TripID("trip\n\t"+a.AlertID) {
+				t.Errorf("the log tells %+v", a)
+			}
+			ids = append(ids, a.AlertID)
 		}
 		return ids, next
 	}
@@ -76,7 +83,7 @@ func TestAlertsAreReadBackFromTheirOwnLog(t *testing.T) {
 func TestAFloodOfAlertsIsOneTransaction(t *testing.T) {
 	w := newWorld(t)
 	v := w.open(w.kafka)
-	alerts := make([]schemas.Alert, 2*maxMarkerIDs+1)
+	alerts := make([]schemas.Alert, 2*maxMarkerAlerts+1)
 	for i := range alerts {
 		alerts[i] = schemas.Alert{AlertID: fmt.Sprintf("%036d", i), Region: fmt.Sprint(i)}
 	}
@@ -85,7 +92,7 @@ func TestAFloodOfAlertsIsOneTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids, end, err := v.AlertsSince(w.ctx(), 0)
-	if err != nil || len(ids) != len(alerts) || ids[len(ids)-1] != alerts[len(alerts)-1].AlertID || next != 3 || end != 4 {
+	if err != nil || len(ids) != len(alerts) || ids[len(ids)-1].AlertID != alerts[len(alerts)-1].AlertID || next != 3 || end != 4 {
 		t.Errorf("%d ids, next %d, end %d: %v", len(ids), next, end, err)
 	}
 }

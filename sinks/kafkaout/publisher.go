@@ -42,9 +42,9 @@ func (p *Publisher) Marker(ctx context.Context) (checkpoint.Number, error) {
 // Published is a Marker without the right to publish: an earlier publisher's transaction
 // may still land.
 func (k *Kafka) Published(ctx context.Context, p schemas.Partition) (made checkpoint.Number, err error) {
-	_, err = k.readBack(ctx, schemas.TopicCommits, p, 0, func(value []byte) error {
+	_, err = k.readBack(ctx, schemas.TopicCommits, p, 0, func(r *kgo.Record) error {
 		var m marker
-		if err := json.Unmarshal(value, &m); err != nil {
+		if err := json.Unmarshal(r.Value, &m); err != nil {
 			return err
 		}
 		made = m.Made

@@ -10,16 +10,16 @@ import (
 	"taximeter/schemas"
 )
 
-// readBack gives each the committed values of our namespace in a marker partition, from an
+// readBack gives each the committed records of our namespace in a marker partition, from an
 // offset to its end as of now, and returns that end.
-func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(value []byte) error) (schemas.Offset, error) {
+func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(*kgo.Record) error) (schemas.Offset, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return k.read(ctx, topic, p, from, func(r *kgo.Record) error {
 		if string(r.Key) != k.o.Namespace {
 			return nil
 		}
-		return each(r.Value)
+		return each(r)
 	})
 }
 
