@@ -27,6 +27,7 @@ test: ## tests that need nothing but Go
 # The packages that have tests against servers; `make test` has run all others.
 integration: PACKAGES := $(shell grep -rl '^//go:build integration' --include=*_test.go . | xargs -n1 dirname | sort -u)
 integration: ## tests against Kafka, S3, a REST catalog, PostgreSQL and ClickHouse; installs them into the user's cache
+	@[ -n "$(PACKAGES)" ] || { echo "integration: no package has tests against servers: is this the root of the tree?" >&2; exit 1; }
 	.ci/install
 	.ci/with-servers go test -race -tags integration -timeout 40m $(PACKAGES)
 
