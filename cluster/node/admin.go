@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -69,11 +70,17 @@ func (n *Node) adminServer(h http.Handler) *http.Server {
 	if a.Token != "" || a.TokenFile != "" {
 		h = admin.Guarded(h, a.Tokens, a.Open, n.log)
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn)}
 	if a.TLS != (AdminTLS{}) {
 		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.certificate}
 	}
 	return s
+}
+
+// exposed reports whether the API at an address answers to others than this machine's, whoever they are.
+func (a Admin) exposed(at net.Addr) bool {
+	tcp, ok := at.(*net.TCPAddr)
+	return ok && !tcp.IP.IsLoopback() && a.Token == "" && a.TokenFile == ""
 }
 
 // serve runs the server, until it is shut down.

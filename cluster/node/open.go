@@ -275,6 +275,9 @@ func (n *Node) openAdmin(context.Context) error {
 	if err := n.openDelivery(metrics); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	if n.cfg.Admin.exposed(l.Addr()) {
+		n.log.Warn("the admin API shows trips, positions and bills to whoever reaches it: set admin.tokenFile, or listen on 127.0.0.1", "listen", l.Addr().String())
+	}
 	n.adminAddr = l.Addr().String()
 	n.admin = n.adminServer(admin.Handler(anywhere{n}, metrics, n.log))
 	n.background(func() {

@@ -289,8 +289,14 @@ func TestAdminAPIWithTokenOverTLS(t *testing.T) {
 	if got := status("--token-file", token); !strings.Contains(got, "node-1 is alone") {
 		t.Error("by the flag:", got)
 	}
-	if got := taximeter(t, "cluster", "status", "--admin", url, "--token-file", token); !strings.Contains(got, "certificate signed by unknown authority") {
+	if got := taximeter(t, "cluster", "status", "--admin", url, "--token-file", token); !strings.Contains(got, "give --ca") {
 		t.Error("without --ca:", got)
+	}
+	if got := status("--token-file", token, "--server-name", "elsewhere.test"); !strings.Contains(got, "give --server-name") {
+		t.Error("another name:", got)
+	}
+	if got := status("--token-file", token, "--server-name", "node.test"); !strings.Contains(got, "node-1 is alone") {
+		t.Error("by the certificate's name:", got)
 	}
 	stop()
 	if code := <-ended; code != exitOK {

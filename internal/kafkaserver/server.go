@@ -26,6 +26,11 @@ type Server struct {
 	Dir  string // settings and log
 }
 
+// SmallJVM are flags of Java for a broker beside much else: it starts soon and stays small.
+func SmallJVM() []string {
+	return []string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+}
+
 // Listener is an address to listen at. The first of a server is also the broker's own.
 type Listener struct {
 	Name       string

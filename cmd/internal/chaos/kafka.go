@@ -24,7 +24,7 @@ type kafka struct {
 }
 
 func newKafka(libs, dir string) *kafka {
-	return &kafka{Server: kafkaserver.Server{JVM: []string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}, Libs: libs, Dir: dir}}
+	return &kafka{Server: kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: dir}}
 }
 
 func (k *kafka) start(ctx context.Context, advertised string) (string, error) {
