@@ -133,7 +133,7 @@ func TestNodeTakesTheTopics(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	source, err := ingest.New(ingest.Options{Seeds: cluster.ListenAddrs(), Namespace: "ns", Decoder: codec.NewDecoder(),
+	source, err := ingest.New(ingest.Options{Client: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}, Namespace: "ns", Decoder: codec.NewDecoder(),
 		Registry: unused(t), AppendTimes: ingest.AppendTimesFromBroker, OnFault: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestNodeTakesTheTopics(t *testing.T) {
 	if err != nil || topology.Partitions != 3 {
 		t.Errorf("inputs: %v, %d partitions", err, topology.Partitions)
 	}
-	out, err := kafkaout.New(kafkaout.Options{Seeds: cluster.ListenAddrs(), Namespace: "ns", Schemas: kafkaout.SchemaIDs{Payment: 1, Window: 2, Alert: 3}})
+	out, err := kafkaout.New(kafkaout.Options{Client: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}, Namespace: "ns", Schemas: kafkaout.SchemaIDs{Payment: 1, Window: 2, Alert: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}

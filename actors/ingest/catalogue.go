@@ -18,8 +18,7 @@ type Entry struct {
 
 // Catalogue follows a compacted topic of one partition, such as tariffs or rules.
 type Catalogue struct {
-	Seeds  []string
-	Client []kgo.Opt // how to reach them: TLS, SASL, dialer, logger
+	Client []kgo.Opt // how to reach the brokers: seeds, TLS, SASL, dialer, logger
 	Topic  string
 	Each   func(Entry) error // an error ends Follow
 	// CaughtUp is called once, when all that was there at the start has been given to Each.
@@ -30,7 +29,6 @@ type Catalogue struct {
 // log cannot be read on.
 func (c Catalogue) Follow(ctx context.Context) error {
 	client, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(c.Seeds...),
 		kgo.DisableClientMetrics(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // the last record may be a transaction's marker

@@ -26,7 +26,7 @@ func TestACatalogueIsReadToItsEndAndFollowed(t *testing.T) {
 
 	follow := func(ctx context.Context, topic string) (chan string, chan error) {
 		seen, ended := make(chan string, 100), make(chan error, 1)
-		c := Catalogue{Seeds: cluster.ListenAddrs(), Topic: topic, CaughtUp: func() { seen <- "caught up" }, Each: func(e Entry) error {
+		c := Catalogue{Client: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}, Topic: topic, CaughtUp: func() { seen <- "caught up" }, Each: func(e Entry) error {
 			switch {
 			case string(e.Key) == "stop":
 				return errBad

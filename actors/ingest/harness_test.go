@@ -39,7 +39,7 @@ func newWorld(t *testing.T, change func(*Options)) *world {
 	t.Cleanup(cluster.Close)
 	w := &world{T: t, cluster: cluster, registry: &registryFake{}, faults: make(chan error, 100)}
 	w.client = w.newClient()
-	o := Options{Seeds: cluster.ListenAddrs(), Namespace: "ns", Decoder: newDecoderFake(), Registry: w.registry,
+	o := Options{Client: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}, Namespace: "ns", Decoder: newDecoderFake(), Registry: w.registry,
 		OnFault: func(err error) { w.faults <- err }, AppendTimes: AppendTimesFromRecords, ProbeEvery: 20 * time.Millisecond}
 	if change != nil {
 		change(&o)

@@ -34,10 +34,9 @@ type Registry interface {
 	SchemaByID(ctx context.Context, id int) (string, error)
 }
 
-// Options of a Source. Seeds, Namespace, Decoder, Registry and OnFault are required.
+// Options of a Source. Client, Namespace, Decoder, Registry and OnFault are required.
 type Options struct {
-	Seeds     []string  // broker addresses
-	Client    []kgo.Opt // how to reach them: TLS, SASL, dialer, logger
+	Client    []kgo.Opt // how to reach the brokers: seeds, TLS, SASL, dialer, logger
 	Namespace string    // whose bills are our own
 	Decoder   Decoder
 	Registry  Registry
@@ -100,7 +99,6 @@ func (o Options) withDefaults() Options {
 func (o Options) client() (*kgo.Client, error) {
 	lent := newBuffers()
 	return kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(o.Seeds...),
 		kgo.DisableClientMetrics(), // a push at every close
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // their offsets are counted

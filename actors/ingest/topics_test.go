@@ -102,7 +102,7 @@ func TestTopicsAreChecked(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(cluster.Close)
-			s, err := New(Options{Seeds: cluster.ListenAddrs()})
+			s, err := New(Options{Client: []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...)}})
 			if err != nil {
 				t.Fatal(err)
 			}

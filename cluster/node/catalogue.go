@@ -43,7 +43,7 @@ func (c *catalogues) follow(ctx context.Context) error {
 	ready := make(chan struct{}, 2)
 	failed := make(chan error, 2)
 	for topic, each := range map[string]func(ingest.Entry) error{schemas.TopicTariffs: c.tariff, schemas.TopicRules: c.rule} {
-		feed := ingest.Catalogue{Seeds: c.node.cfg.Kafka.Brokers, Client: c.node.cfg.Kafka.Options(), Topic: topic, Each: each, CaughtUp: func() { ready <- struct{}{} }}
+		feed := ingest.Catalogue{Client: c.node.cfg.Kafka.Options(), Topic: topic, Each: each, CaughtUp: func() { ready <- struct{}{} }}
 		c.node.background(func() {
 			err := c.node.persist(c.node.ctx, "catalogue "+topic, feed.Follow)
 			if err != nil {

@@ -72,7 +72,7 @@ func (n *Node) openKafka(ctx context.Context) (err error) {
 	if err := n.cfg.Kafka.Check(ctx); err != nil {
 		return err
 	}
-	n.source, err = ingest.New(ingest.Options{Seeds: n.cfg.Kafka.Brokers, Client: n.cfg.Kafka.Options(), Namespace: n.cfg.Namespace, Decoder: codec.NewDecoder(),
+	n.source, err = ingest.New(ingest.Options{Client: n.cfg.Kafka.Options(), Namespace: n.cfg.Namespace, Decoder: codec.NewDecoder(),
 		Registry: n.registry, AppendTimes: n.o.AppendTimes,
 		OnFault: func(err error) { n.log.Error("input stands still", "err", err) }})
 	if err != nil {

@@ -13,7 +13,7 @@ func (n *Node) openDelivery(metrics *prometheus.Registry) (err error) {
 	if len(n.cfg.Alerts.Channels) == 0 {
 		return nil
 	}
-	n.delivery, err = webhook.New(n.cfg.Alerts, webhook.Options{Seeds: n.cfg.Kafka.Brokers, Client: n.cfg.Kafka.Options(), Namespace: n.cfg.Namespace, Registry: n.registry, Log: n.log})
+	n.delivery, err = webhook.New(n.cfg.Alerts, webhook.Options{Client: n.cfg.Kafka.Options(), Namespace: n.cfg.Namespace, Registry: n.registry, Log: n.log})
 	if err == nil {
 		err = metrics.Register(n.delivery.Metrics())
 	}

@@ -25,6 +25,6 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 			return fmt.Errorf("schema registry %s: %w", access.Redacted(n.cfg.Registry.URL), err)
 		}
 	}
-	n.voices, err = kafkaout.New(kafkaout.Options{Seeds: n.cfg.Kafka.Brokers, Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids})
+	n.voices, err = kafkaout.New(kafkaout.Options{Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids})
 	return err
 }

@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 // node is another process of a namespace.
 func (w *world) node(namespace string, client ...kgo.Opt) *Kafka {
 	w.Helper()
-	k, err := New(Options{Seeds: w.cluster.ListenAddrs(), Client: append(client, kgo.FetchMaxWait(100*time.Millisecond)), Namespace: namespace, Schemas: SchemaIDs{1, 2, 3}})
+	k, err := New(Options{Client: append(client, kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.FetchMaxWait(100*time.Millisecond)), Namespace: namespace, Schemas: SchemaIDs{1, 2, 3}})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package kafkaout
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -18,10 +19,9 @@ type SchemaIDs struct {
 	Alert   int // Alerta
 }
 
-// Options of the output. Seeds, Namespace and Schemas are required.
+// Options of the output. Client, Namespace and Schemas are required.
 type Options struct {
-	Seeds     []string  // broker addresses
-	Client    []kgo.Opt // how to reach them: TLS, SASL, dialer, logger
+	Client    []kgo.Opt // how to reach the brokers: seeds, TLS, SASL, dialer, logger
 	Namespace string    // in transactional ids, markers and headers
 	Schemas   SchemaIDs
 
@@ -68,7 +68,7 @@ func New(o Options) (*Kafka, error) {
 func (k *Kafka) Close() { k.client.Close() }
 
 func (o Options) clientOpts(more ...kgo.Opt) []kgo.Opt {
-	return append(append([]kgo.Opt{kgo.SeedBrokers(o.Seeds...), kgo.DisableClientMetrics()}, o.Client...), more...)
+	return slices.Concat([]kgo.Opt{kgo.DisableClientMetrics()}, o.Client, more)
 }
 
 // CommitOffsets writes consumer group offsets for the eyes of lag tools. Nothing reads

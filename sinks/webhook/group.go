@@ -20,7 +20,7 @@ const commitTimeout = 5 * time.Second
 // begin at the end of the log: nobody wants to be told last week's alerts.
 func (d *Deliverer) prepare(ctx context.Context) error {
 	// A client of its own: a member's joins as it is made, and then such a commit is refused.
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(d.o.Seeds...), kgo.DisableClientMetrics()}, d.o.Client...)...)
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.DisableClientMetrics()}, d.o.Client...)...)
 	if err != nil {
 		return err
 	}

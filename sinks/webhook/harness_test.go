@@ -92,7 +92,7 @@ func (w *world) start(cfg Config) (d *Deliverer, stop func()) {
 	if faults := cfg.Faults("alerts"); len(faults) > 0 {
 		w.Fatal(faults)
 	}
-	d, err := New(cfg, Options{Seeds: w.seeds, Client: []kgo.Opt{kgo.FetchMaxWait(100 * time.Millisecond)}, Namespace: "ns", Registry: w.registry, Log: slog.New(slog.DiscardHandler)})
+	d, err := New(cfg, Options{Client: []kgo.Opt{kgo.SeedBrokers(w.seeds...), kgo.FetchMaxWait(100 * time.Millisecond)}, Namespace: "ns", Registry: w.registry, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.Fatal(err)
 	}

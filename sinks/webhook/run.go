@@ -15,10 +15,9 @@ import (
 	"taximeter/schemas/registry"
 )
 
-// Options of a Deliverer. Seeds, Namespace, Registry and Log are required.
+// Options of a Deliverer. Client, Namespace, Registry and Log are required.
 type Options struct {
-	Seeds     []string  // broker addresses
-	Client    []kgo.Opt // how to reach them: TLS, SASL, dialer
+	Client    []kgo.Opt // how to reach the brokers: seeds, TLS, SASL, dialer
 	Namespace string    // whose alerts are delivered; names the consumer group
 	Registry  *registry.Client
 	Log       *slog.Logger
@@ -67,7 +66,7 @@ func (d *Deliverer) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("deliver alerts: %w", err)
 	}
 	d.client, err = kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(d.o.Seeds...), kgo.DisableClientMetrics(),
+		kgo.DisableClientMetrics(),
 		kgo.ConsumerGroup(Group(d.o.Namespace)), kgo.ConsumeTopics(schemas.TopicAlerts),
 		// Where the topic ended at the first start is committed; what comes later without an
 		// offset is a new partition.

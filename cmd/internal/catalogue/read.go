@@ -48,7 +48,7 @@ func read[T any](ctx context.Context, kafka access.Kafka, r *registry.Client, to
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	newest, whole := make(map[string]T), false
-	feed := ingest.Catalogue{Seeds: kafka.Brokers, Client: kafka.Options(), Topic: topic, CaughtUp: func() { whole = true; done() }}
+	feed := ingest.Catalogue{Client: kafka.Options(), Topic: topic, CaughtUp: func() { whole = true; done() }}
 	feed.Each = func(e ingest.Entry) error {
 		if whole {
 			return nil // came after we began
