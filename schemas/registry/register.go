@@ -70,21 +70,19 @@ func (s *Server) register(r *http.Request) (any, error) {
 		return st.described(subject, v), nil
 	}
 	v, err := now(s, find)
-	if err != nil {
-		err = s.append(r.Context(), func(st *state) (key, value []byte, err error) {
+	for notFound(err) {
+		if err := s.append(r.Context(), func(st *state) (key, value []byte, err error) {
 			if _, ok := st.find(subject, canonical); ok {
 				return nil, nil, nil
 			}
 			return schemaRecord(st.next(subject, req.Schema, canonical))
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
 		}
-		// Where a broker answers a repeated request with another record's offset, the state may
-		// be short of ours yet: read to the log's end.
-		if v, err = known(r.Context(), s, find); err != nil {
-			return nil, err
-		}
+		v, err = shown(r.Context(), s, find)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return asVersion(v), nil
 }

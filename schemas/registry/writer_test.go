@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +105,38 @@ func TestATurnIncludesReadingToTheEnd(t *testing.T) {
 	<-done
 	if _, ok := s.state.find("s", `"long"`); err != nil || !ok {
 		t.Errorf("had its turn without the rival's schema: %v", err)
+	}
+}
+
+// A record that the log tells of later than of its commit is waited for, and one that never
+// shows is said to be missing.
+func TestWhatWasWrittenIsWaitedFor(t *testing.T) {
+	s := NewServer(ServerConfig{})
+	ask := func(st *state) (*schemaValue, error) {
+		if v, ok := st.find("s", `"int"`); ok {
+			return st.described("s", v), nil
+		}
+		return nil, refuse(codeSchemaNotFound, "Schema not found")
+	}
+	if _, err := shown(t.Context(), s, ask); !notFound(err) {
+		t.Errorf("nothing was written, and: %v", err)
+	}
+	key, value, err := schemaRecord(&schemaValue{Subject: "s", Version: 1, ID: 1, Schema: `"int"`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := make(chan error, 1)
+	go func() {
+		var err error
+		for _, r := range []*kgo.Record{{Offset: 0, Key: noopKey}, {Offset: 1, Key: key, Value: value}} {
+			err = errors.Join(err, s.take(kgo.Fetches{{Topics: []kgo.FetchTopic{{Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{r}}}}}}}))
+		}
+		took <- err
+	}()
+	if v, err := shown(t.Context(), s, ask); err != nil || v.ID != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if err := <-took; err != nil {
+		t.Error(err)
 	}
 }
