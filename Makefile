@@ -24,12 +24,13 @@ test: ## tests that need nothing but Go
 	@[ -d "$(SHARED)" ] || echo "NOTE: no reference recordings at $(SHARED) (see TAXIMETER_SHARED): tests on real trips are left out"
 	go test -race -timeout 9m ./...
 
-# The packages that have tests against servers; `make test` has run all others.
+# The packages that have tests against servers; `make test` has run all others. Most of their
+# tests wait more than they compute, so more than one a core go at once.
 integration: PACKAGES := $(shell grep -rl '^//go:build integration' --include=*_test.go . | xargs -n1 dirname | sort -u)
 integration: ## tests against Kafka, S3, a REST catalog, PostgreSQL and ClickHouse; installs them into the user's cache
 	@[ -n "$(PACKAGES)" ] || { echo "integration: no package has tests against servers: is this the root of the tree?" >&2; exit 1; }
 	.ci/install
-	.ci/with-servers go test -race -tags integration -timeout 40m $(PACKAGES)
+	.ci/with-servers go test -race -tags integration -parallel 4 -timeout 40m $(PACKAGES)
 
 bench: ## the parts' benchmarks, then the whole path: cost in both shapes, latency at two rates (see bench/README.md)
 	go test -run '^$$' -bench . -benchmem ./...
