@@ -86,7 +86,7 @@ func (f *fleet) add(seed uint64) (*member, error) {
 		}
 	}
 	at := m.wire.listener.Addr().(*net.TCPAddr)
-	m.wire.rename = through(at.IP.String(), int32(at.Port))
+	m.wire.renaming(through(at.IP.String(), int32(at.Port)))
 	f.nodes = append(f.nodes, m)
 	roster := slices.Clone(f.nodes)
 	f.roster.Store(&roster)

@@ -22,11 +22,10 @@ type wire struct {
 	listener net.Listener
 	running  sync.WaitGroup
 
-	// rename changes an answer on its way to the client; nil = as it is. Set before use.
-	rename func(key, version int16, answer []byte) []byte
-
 	mu     sync.Mutex // guards all below
 	target string     // address of the broker
+	// rename changes an answer on its way to the client; nil = as it is.
+	rename func(key, version int16, answer []byte) []byte
 	rate   float64
 	deaf   float64 // share of transaction ends that are unheard
 	late   float64 // share of transaction ends that come when their sender is gone
@@ -57,6 +56,13 @@ func (w *wire) aim(target string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.target = target
+}
+
+// renaming sets what changes the answers of connections to come.
+func (w *wire) renaming(rename func(key, version int16, answer []byte) []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rename = rename
 }
 
 // spoil sets the share of requests that go wrong, of the ends of transactions whose answer
@@ -135,7 +141,7 @@ func (w *wire) forget(conns ...net.Conn) {
 // serve passes one connection's requests and answers on until either side ends.
 func (w *wire) serve(client net.Conn) {
 	w.mu.Lock()
-	target := w.target
+	target, rename := w.target, w.rename
 	w.mu.Unlock()
 	broker, err := net.Dial("tcp", target)
 	if err != nil {
@@ -165,8 +171,8 @@ func (w *wire) serve(client net.Conn) {
 			if request.unheard {
 				return
 			}
-			if w.rename != nil {
-				answer = w.rename(request.key, request.version, answer)
+			if rename != nil {
+				answer = rename(request.key, request.version, answer)
 			}
 			if _, err := client.Write(answer); err != nil {
 				return
