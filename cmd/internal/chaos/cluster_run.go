@@ -270,7 +270,9 @@ func (c *clusterRun) finish(ctx context.Context) error {
 	for _, m := range last {
 		p := m.process
 		err := p.end(ctx, endPatience)
-		if err == nil {
+		if errors.Is(err, errStuck) && strings.Contains(p.words(), "it has met none of the cluster's members") {
+			err = nil // the others had done everything and gone before it met one, for whom it rightly waits
+		} else if err == nil {
 			err = p.err
 		}
 		if buried := c.fleet.bury(m); err != nil || buried != nil {
