@@ -22,6 +22,28 @@ import (
 	"taximeter/schemas/registry"
 )
 
+// running is a registry that has read its log on a broker.
+func running(t *testing.T, kafka []kgo.Opt) *registry.Server {
+	t.Helper()
+	r := registry.NewServer(registry.ServerConfig{Kafka: kafka})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-r.Ready():
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+	}
+	return r
+}
+
 // services are a broker and a registry in this process.
 func services(t *testing.T) (broker, registryURL string) {
 	t.Helper()
@@ -33,18 +55,7 @@ func services(t *testing.T) (broker, registryURL string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	r := registry.NewServer(registry.ServerConfig{Kafka: []kgo.Opt{kgo.SeedBrokers(b.Seeds()...)}})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	<-r.Ready()
-	server := httptest.NewServer(r)
+	server := httptest.NewServer(running(t, []kgo.Opt{kgo.SeedBrokers(b.Seeds()...)}))
 	t.Cleanup(server.Close)
 	return b.Seeds()[0], server.URL
 }

@@ -25,7 +25,6 @@ import (
 	"taximeter/internal/access/accesstest"
 	"taximeter/internal/kafkaserver"
 	"taximeter/schemas"
-	"taximeter/schemas/registry"
 )
 
 // securedKafka is Kafka itself, which takes only those who come over TLS with a certificate
@@ -107,22 +106,7 @@ func secretFile(t *testing.T, text string) string {
 // securedRegistry answers over TLS those who know the password.
 func securedRegistry(t *testing.T, kafka access.Kafka) access.Registry {
 	t.Helper()
-	r := registry.NewServer(registry.ServerConfig{Kafka: kafka.Options()})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case <-r.Ready():
-	case err := <-ended:
-		ended <- nil
-		t.Fatal(err)
-	}
+	r := running(t, kafka.Options())
 	server := accesstest.NewIdentity(t, "registry.test")
 	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if user, password, _ := req.BasicAuth(); user != "meter" || password != "secret" {
