@@ -111,10 +111,10 @@ chaos-real: ## N=20 SEED=1 TABLES=0: the same on real Kafka and real S3, install
 FAULT ?= store-down
 FOR   ?= 10m
 
-ordeal: ## FAULT=store-down FOR=10m TABLES=0: a node lives through one long fault at the usual checkpoint interval (faults: chaos.Faults)
+ordeal: ## FAULT=store-down FOR=10m TABLES=0 DATABASE= ARGS=: a node lives through one long fault at the usual checkpoint interval (faults: chaos.Faults; DATABASE=postgres or clickhouse with TABLES=1)
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/ordeal ./cmd/internal/chaos/ordealcmd
-	bin/chaos/ordeal -taximeter bin/chaos/taximeter -fault $(FAULT) -for $(FOR) $(if $(filter-out 0,$(TABLES)),-tables -readers "$$(.ci/readers/install)")
+	bin/chaos/ordeal -taximeter bin/chaos/taximeter -fault $(FAULT) -for $(FOR) $(if $(filter-out 0,$(TABLES)),-tables -readers "$$(.ci/readers/install)") $(if $(DATABASE),-database $(DATABASE)) $(ARGS)
 
 lake-check: ## generated and real trips into lake and analytical tables, read by PyIceberg, ClickHouse and SQLite, compared with simulate
 	go run ./cmd/internal/lakecheck/cmd -python "$$(.ci/readers/install)" -shared "$(SHARED)"

@@ -115,7 +115,7 @@ func (f *fleet) start(m *member, l life) error {
 		"NODE_ID":           m.id,
 		"DATA":              filepath.Join(f.dir, m.id),
 		"KAFKA_BROKERS":     m.wire.address(),
-		"REGISTRY_URL":      "http://" + f.registry.address(),
+		"REGISTRY_URL":      "http://" + f.registry.address,
 		"ADMIN_LISTEN":      m.admin,
 		"CLUSTER_LISTEN":    m.gossip,
 		"CLUSTER_REMOTE":    m.remote,

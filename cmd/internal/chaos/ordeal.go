@@ -17,6 +17,7 @@ import (
 
 	"taximeter/cluster/admin"
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/internal/sqlserver"
 	"taximeter/schemas"
 )
 
@@ -29,6 +30,10 @@ type Ordeal struct {
 	Resident   int           // trips of a partition that may stay in memory once they are clean
 	Seed       uint64
 	Tables     bool // a lake and analytical tables are kept, and checked
+	// Database is the server of the analytical tables; "" = SQLite.
+	Database sqlserver.Kind
+	// Kills is how often the node is killed (-9) and started again during the fault.
+	Kills int
 }
 
 // DrawOrdeal is an ordeal with usual settings.
@@ -40,6 +45,12 @@ func (x Ordeal) String() string {
 	tables := ""
 	if x.Tables {
 		tables = ", with lake and tables"
+	}
+	if x.Database != "" {
+		tables += " on " + string(x.Database)
+	}
+	if x.Kills > 0 {
+		tables += fmt.Sprintf(", killed %d times", x.Kills)
 	}
 	return fmt.Sprintf("seed %d: %s for %s at %d events/s, checkpoint %s, %d trips in memory%s", x.Seed, x.Fault, x.For, x.Rate, x.Checkpoint, x.Resident, tables)
 }
@@ -58,8 +69,11 @@ type Endured struct {
 	Checkpoints int64
 	// Bills could be read that were published during the fault.
 	Bills int
-	// Behind is how many of the newest checkpoints no sink of tables had at the fault's end.
-	Behind int64
+	// Behind is how many of the newest checkpoints each sink of tables did not have at the
+	// fault's end.
+	Behind map[string]int64
+	// Met is how often the fault did harm, where it can be counted.
+	Met int64
 	// Consumed are the offsets that each partition took in during the fault.
 	Consumed [ordealPartitions]int64
 	// Waited tells which partitions said that a topic waits.
@@ -81,9 +95,12 @@ type ordealRun struct {
 	x       Ordeal
 	trouble trouble
 	watch   *watch
+	plan    inject.Plan
+	env     map[string]string // of each process
 	admin   string
 	client  http.Client
 	process *process
+	said    string      // by those that were killed
 	held    atomic.Bool // nothing is sent for a while
 	most    int64       // bytes of the process, of those that look saw
 }
@@ -93,7 +110,7 @@ type ordealRun struct {
 func Endure(ctx context.Context, o Options, x Ordeal) (res Endured) {
 	dir := filepath.Join(o.Dir, fmt.Sprintf("%s-%d", x.Fault, x.Seed))
 	events := int64(x.Rate) * int64((x.For + 2*x.patience()).Seconds())
-	r := &ordealRun{x: x, run: run{o: o, dir: dir, s: Scenario{Seed: x.Seed, Partitions: ordealPartitions, Events: events, Checkpoint: x.Checkpoint, Resident: x.Resident, Tables: x.Tables,
+	r := &ordealRun{x: x, run: run{o: o, dir: dir, s: Scenario{Seed: x.Seed, Partitions: ordealPartitions, Events: events, Checkpoint: x.Checkpoint, Resident: x.Resident, Tables: x.Tables, Database: x.Database,
 		Rules: []schemas.Rule{moving}}}}
 	r.watch = newWatch()
 	err := r.all(ctx, &res)
@@ -142,12 +159,15 @@ func (r *ordealRun) all(ctx context.Context, res *Endured) (err error) {
 
 // live is the node's life, from its start until it is well again and asked to stop.
 func (r *ordealRun) live(ctx context.Context, res *Endured) (err error) {
+	if err := r.arm(); err != nil {
+		return err
+	}
 	if r.process, err = r.begin(); err != nil {
 		return err
 	}
 	defer func() {
 		err = errors.Join(err, r.bury(r.process))
-		res.Said = r.process.words()
+		res.Said = r.said + r.process.words()
 	}()
 	if err := r.process.await(ctx, startPatience); err != nil {
 		return err
@@ -169,21 +189,41 @@ func (r *ordealRun) live(ctx context.Context, res *Endured) (err error) {
 	return r.process.err
 }
 
-// begin starts the node.
-func (r *ordealRun) begin() (*process, error) {
+// arm prepares all lives of the node.
+func (r *ordealRun) arm() error {
 	port, err := freePort("127.0.0.1")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.admin = "http://127.0.0.1:" + port
-	env := r.environment("state")
-	plan := inject.Plan{Seed: r.x.Seed}
-	maps.Copy(env, map[string]string{"ADMIN_LISTEN": "127.0.0.1:" + port, "CHECKPOINT_RETAIN": "20"})
-	if err := r.trouble.arm(&plan, env); err != nil {
-		return nil, err
-	}
+	r.env, r.plan = r.environment("state"), inject.Plan{Seed: r.x.Seed}
+	maps.Copy(r.env, map[string]string{"ADMIN_LISTEN": "127.0.0.1:" + port, "CHECKPOINT_RETAIN": "20"})
+	return r.trouble.arm(&r.plan, r.env)
+}
+
+// begin starts the node.
+func (r *ordealRun) begin() (*process, error) {
 	r.starts++
-	return spawn(r.o.Binary, r.starts, false, plan, env)
+	return spawn(r.o.Binary, r.starts, false, r.plan, r.env)
+}
+
+// revive kills the node, starts it again and waits until it works.
+func (r *ordealRun) revive(ctx context.Context) (err error) {
+	r.said += r.process.words()
+	if err := r.bury(r.process); err != nil {
+		return err
+	}
+	if r.process, err = r.begin(); err != nil {
+		return err
+	}
+	if err := r.process.await(ctx, startPatience); err != nil {
+		return err
+	}
+	err = until(ctx, startPatience, func() bool { _, err := r.look(ctx); return err == nil || r.process.gone() })
+	if err != nil {
+		return fmt.Errorf("the node was killed and does not come back: %w", err)
+	}
+	return nil
 }
 
 // feed sends events at the ordeal's rate until ctx ends.
@@ -229,7 +269,14 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 	began := time.Now()
 	now := before
 	res.Resident = math.MaxInt
+	killed := 0
 	for deadline := began.Add(r.x.For); time.Now().Before(deadline); {
+		if killed < r.x.Kills && time.Since(began) > r.x.For*time.Duration(killed+1)/time.Duration(r.x.Kills+1) {
+			killed++
+			if err := r.revive(ctx); err != nil {
+				return err
+			}
+		}
 		if !pause(ctx, 100*time.Millisecond) {
 			return ctx.Err()
 		}
@@ -256,6 +303,9 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 	if err := r.trouble.end(ctx); err != nil {
 		return fmt.Errorf("end: %w", err)
 	}
+	if d, ok := r.trouble.(*sickDatabase); ok {
+		res.Met = d.met.Load()
+	}
 	r.most = 0
 	well, err := r.public(ctx, now.tip+2)
 	if err != nil {
@@ -264,39 +314,6 @@ func (r *ordealRun) endure(ctx context.Context, res *Endured) error {
 	res.Recovered, res.MemoryAfter = well.Sub(ended), r.most
 	res.Alerts, res.Bills = r.watch.between(began, ended, r.trouble.holds), r.watch.billsBetween(began, ended)
 	return nil
-}
-
-// public waits until every partition has published the outbox of a checkpoint of at least
-// that number, and nothing waits, and tables have it too.
-func (r *ordealRun) public(ctx context.Context, number int64) (time.Time, error) {
-	why := ""
-	err := until(ctx, r.x.patience(), func() bool {
-		at, err := r.look(ctx)
-		if err != nil {
-			why = err.Error()
-			return r.process.gone()
-		}
-		why = ""
-		for _, p := range at.partitions {
-			if p.State != "running" || p.Published < number || strings.Join(p.Waiting[:], "") != "" {
-				why = fmt.Sprintf("partition %d is %s %s, has published what %d holds of %d, waits for %q; last fault of a checkpoint: %s",
-					p.Partition, p.State, p.Error, p.Published, number, p.Waiting, at.fault)
-			}
-		}
-		for _, s := range at.sinks {
-			if s.Held < number {
-				why = fmt.Sprintf("sink %s holds what %d holds of %d: %s", s.Name, s.Held, number, s.Error)
-			}
-		}
-		return why == ""
-	})
-	if err == nil && why != "" {
-		err = errors.New("the node is gone")
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: the node is not well: %s", err, why)
-	}
-	return time.Now(), nil
 }
 
 // readAll waits until the node has read all there is.
@@ -309,43 +326,4 @@ func (r *ordealRun) readAll(ctx context.Context) error {
 		return fmt.Errorf("the node does not come to the end of its topics: %w", err)
 	}
 	return nil
-}
-
-// stance is what a node says of itself.
-type stance struct {
-	partitions []admin.PartitionStatus
-	tip        int64
-	sinks      []admin.SinkStatus
-	fault      string // of the last checkpoint
-	memory     int64  // bytes
-}
-
-func (r *ordealRun) look(ctx context.Context) (s stance, err error) {
-	if s.partitions, err = get[[]admin.PartitionStatus](ctx, &r.client, r.admin+"/partitions"); err != nil {
-		return s, err
-	}
-	if len(s.partitions) != ordealPartitions {
-		return s, fmt.Errorf("the node tells of %d partitions", len(s.partitions))
-	}
-	c, err := get[admin.CheckpointStatus](ctx, &r.client, r.admin+"/checkpoints")
-	if err != nil {
-		return s, err
-	}
-	s.tip, s.fault, s.sinks = c.Tip, c.LastError, c.Sinks
-	s.memory, err = residentBytes(r.process.cmd.Process.Pid)
-	r.most = max(r.most, s.memory)
-	return s, err
-}
-
-// residentBytes of a process.
-func residentBytes(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
-		return 0, fmt.Errorf("/proc/%d/statm: %w", pid, err)
-	}
-	return resident * int64(os.Getpagesize()), nil
 }

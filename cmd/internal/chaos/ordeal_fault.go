@@ -40,7 +40,7 @@ const (
 
 // Faults are all of them.
 func Faults() []Fault {
-	return []Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy, SinksDown, NoFault}
+	return append([]Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy, SinksDown, NoFault}, databaseFaults...)
 }
 
 // trouble makes a fault.
@@ -78,10 +78,15 @@ func newTrouble(r *ordealRun) (trouble, error) {
 	case PassedBy:
 		return &passedBy{operator{run: r}}, nil
 	case SinksDown:
-		if !r.x.Tables {
-			return nil, errors.New("no sinks can be down in an ordeal without tables")
+		if !r.x.Tables || r.x.Database != "" {
+			return nil, errors.New("no sinks can be down in an ordeal without tables, or with a server's")
 		}
 		return &downSinks{quiet: quiet, run: r}, nil
+	case DatabaseDown, DatabaseCut, DatabaseDeaf, DatabaseKilled:
+		if !r.x.Tables || r.x.Database == "" {
+			return nil, errNoDatabase
+		}
+		return &sickDatabase{run: r}, nil
 	case NoFault:
 		return quiet, nil
 	}
@@ -154,7 +159,7 @@ type darkRegistry struct {
 func (d *darkRegistry) arm(_ *inject.Plan, environment map[string]string) (err error) {
 	d.relay, err = newRelay("127.0.0.1", strings.TrimPrefix(d.run.world.RegistryURL(), "http://"))
 	if err == nil {
-		environment["REGISTRY_URL"] = "http://" + d.relay.address()
+		environment["REGISTRY_URL"] = "http://" + d.relay.address
 	}
 	return err
 }

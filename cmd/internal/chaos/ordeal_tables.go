@@ -63,12 +63,3 @@ func (d *downSinks) close() error {
 	d.holder = nil
 	return err
 }
-
-// behind is how many of the newest checkpoints no sink of tables has taken.
-func (s *stance) behind() int64 {
-	held := int64(0)
-	for i := range s.sinks {
-		held = max(held, s.sinks[i].Held)
-	}
-	return s.tip - held
-}

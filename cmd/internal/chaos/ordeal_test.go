@@ -27,8 +27,8 @@ func ordeal(t *testing.T, o Options, x Ordeal) Endured {
 		}
 		t.Skip(ErrNeedsRoot)
 	}
-	t.Logf("%s: %d alerts meanwhile, p99 %s, slowest %s; %d bills; %d checkpoints, tables %d behind; %d trips in memory; %d to %d MB, then %d; well after %s", x, len(e.Alerts),
-		Percentile(e.Alerts, 99), Percentile(e.Alerts, 100), e.Bills, e.Checkpoints, e.Behind, e.Resident, e.MemoryBefore>>20, e.Memory>>20, e.MemoryAfter>>20, e.Recovered)
+	t.Logf("%s: %d alerts meanwhile, p99 %s, slowest %s; %d bills; %d checkpoints, tables behind by %v, harm %d; %d trips in memory; %d to %d MB, then %d; well after %s", x, len(e.Alerts),
+		Percentile(e.Alerts, 99), Percentile(e.Alerts, 100), e.Bills, e.Checkpoints, e.Behind, e.Met, e.Resident, e.MemoryBefore>>20, e.Memory>>20, e.MemoryAfter>>20, e.Recovered)
 	if !e.OK() {
 		t.Errorf("duplicated=%d missing=%d differing=%d\n%s", e.Duplicated, e.Missing, e.Differing, strings.Join(e.Findings, "\n"))
 	}

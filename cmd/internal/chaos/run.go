@@ -69,7 +69,8 @@ type run struct {
 	dir string
 
 	wire     *wire
-	objects  *objects // the proxy before S3; nil with a folder
+	objects  *objects  // the proxy before S3; nil with a folder
+	database *database // of the analytical tables; nil = a file, or none
 	broker   broker
 	address  string // of the broker
 	world    *world.World
@@ -152,6 +153,11 @@ func (r *run) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if r.s.Database != "" {
+		if r.database, err = newDatabase(ctx, r.s.Database, "127.0.0.1"); err != nil {
+			return err
+		}
+	}
 	client, err := kgo.NewClient(r.direct()...)
 	if err != nil {
 		return err
@@ -230,6 +236,7 @@ func (r *run) close() error {
 	if r.objects != nil {
 		errs = append(errs, r.objects.close())
 	}
+	errs = append(errs, r.database.close())
 	return errors.Join(errs...)
 }
 

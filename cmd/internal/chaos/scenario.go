@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/internal/sqlserver"
 	"taximeter/schemas"
 )
 
@@ -20,6 +21,7 @@ type Scenario struct {
 	Lives      []Life
 	Rules      []schemas.Rule // beside the city's
 	Tables     bool           // a lake and analytical tables are kept, and checked
+	Database   sqlserver.Kind // the analytical tables' server; "" = SQLite
 	// Again sends all events a second time before the last life.
 	Again bool
 	City  float64 // events per second of event time, if more than usual

@@ -49,10 +49,21 @@ const lakeLife = 4 * time.Second
 func (r *run) lakeDir() string   { return filepath.Join(r.dir, "lake") }
 func (r *run) analytics() string { return filepath.Join(r.dir, "analytics.db") }
 
+// dashboard is where the readers find the analytical tables.
+func (r *run) dashboard() string {
+	if r.database != nil {
+		return r.database.direct()
+	}
+	return r.analytics()
+}
+
 // tables configures a node's. With a real S3 the warehouse is there, behind the same proxy as
 // the checkpoints.
 func (r *run) tables() map[string]string {
 	env := map[string]string{"LAKE_CATALOG": "sqlite:" + filepath.Join(r.lakeDir(), "catalog.db"), "ANALYTICS_URL": "sqlite:" + r.analytics()}
+	if r.database != nil {
+		env["ANALYTICS_URL"] = r.database.url()
+	}
 	if r.o.Real == nil {
 		env["LAKE_WAREHOUSE_FOLDER"] = r.lakeDir()
 		return env
@@ -67,7 +78,7 @@ func (r *run) tables() map[string]string {
 // simulate says.
 func (r *run) checkTables(ctx context.Context, got *published.Results, ends kadm.ListedOffsets, res *Result) error {
 	c := lakecheck.Case{Name: "tables", Events: r.material.file, Partitions: r.s.Partitions, Lake: r.lakeDir(), Database: "taximeter",
-		Analytics: r.analytics(), Expected: filepath.Join(r.dir, "expected"), Published: filepath.Join(r.dir, "published"), Resent: r.material.resent}
+		Analytics: r.dashboard(), Expected: filepath.Join(r.dir, "expected"), Published: filepath.Join(r.dir, "published"), Resent: r.material.resent}
 	if err := c.SetEnds(ends); err != nil {
 		return err
 	}

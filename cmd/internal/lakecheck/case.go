@@ -25,7 +25,7 @@ type Case struct {
 	Lake       string `json:"lake"`      // folder of catalog.db and, without S3, of the warehouse
 	S3         *S3    `json:"s3"`        // where the warehouse is; nil = in the folder
 	Database   string `json:"database"`  // of the lake's catalog
-	Analytics  string `json:"analytics"` // SQLite file
+	Analytics  string `json:"analytics"` // SQLite file, postgres:// URL, or http:// URL of ClickHouse
 	Expected   string `json:"expected"`  // folder that simulate wrote
 	Published  string `json:"published"` // folder in the form of simulate's, of what was read back
 	// Resent: some events may lie in the topics more often than in the file, and so at other

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"taximeter/cmd/internal/chaos"
+	"taximeter/internal/sqlserver"
 )
 
 func main() {
@@ -41,6 +42,8 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&x.Rate, "rate", x.Rate, "events per second")
 	flag.IntVar(&x.Resident, "resident", x.Resident, "trips of a partition that may stay in memory")
 	flag.BoolVar(&x.Tables, "tables", false, "keep a lake and analytical tables")
+	database := flag.String("database", "", "with --tables: a server of the analytical tables, postgres or clickhouse, instead of SQLite; it is started")
+	flag.IntVar(&x.Kills, "kills", 0, "how often the node is killed meanwhile")
 	readers := flag.String("readers", "", "a Python that can check them; .ci/readers/install prints where it is")
 	real := flag.Bool("real", false, "on real Kafka and S3, under .ci/with-servers")
 	flag.Parse()
@@ -50,7 +53,7 @@ func run(ctx context.Context) (err error) {
 	if x.Tables && *readers == "" {
 		return errors.New("--tables needs --readers, which check them")
 	}
-	x.Fault = chaos.Fault(*fault)
+	x.Fault, x.Database = chaos.Fault(*fault), sqlserver.Kind(*database)
 	o := chaos.Options{Binary: *binary, Readers: *readers, Log: slog.Default()}
 	if *real {
 		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
@@ -68,7 +71,7 @@ func run(ctx context.Context) (err error) {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	slowest := chaos.Percentile(e.Alerts, 100)
 	err = json.NewEncoder(os.Stdout).Encode(map[string]any{"fault": x.Fault, "seconds": x.For.Seconds(), "checkpoints": e.Checkpoints,
-		"alerts": len(e.Alerts), "alerts_p99_ms": ms(chaos.Percentile(e.Alerts, 99)), "alerts_max_ms": ms(slowest), "bills": e.Bills, "tables_behind": e.Behind, "trips_in_memory": e.Resident,
+		"alerts": len(e.Alerts), "alerts_p99_ms": ms(chaos.Percentile(e.Alerts, 99)), "alerts_max_ms": ms(slowest), "bills": e.Bills, "tables_behind": e.Behind, "harm": e.Met, "trips_in_memory": e.Resident,
 		"rss_before_mb": e.MemoryBefore >> 20, "rss_mb": e.Memory >> 20, "rss_after_mb": e.MemoryAfter >> 20, "recovered_ms": ms(e.Recovered),
 		"duplicated": e.Duplicated, "missing": e.Missing, "differing": e.Differing})
 	switch {

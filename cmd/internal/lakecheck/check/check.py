@@ -10,14 +10,15 @@ import sys
 import time
 
 from dashboard import check_dashboard
+from dashboards import dashboard
 from differences import Differences
 from expected import TABLES, accepted
 from lake import BILL_HISTORY, WINDOW_HISTORY, check_events, check_results, check_verdicts, emptied, voided
-from readers import Dashboard, Lake
+from readers import Lake
 
 
 def check(case, found):
-    os.chdir(os.path.commonpath([case["lake"], case["analytics"]]))  # ClickHouse reads files below only
+    os.chdir(os.path.commonpath([case["lake"], case["expected"]]))  # ClickHouse reads files below only
     lake = Lake(case["lake"], case["database"], case["s3"])
     wanted, sent = accepted(case, {t: lake.schema(t) for t in TABLES.values()})
     counts, trips, payments = check_events(lake, wanted, found)
@@ -26,7 +27,7 @@ def check(case, found):
     with open(case["expected"] + "/verdicts.json", encoding="utf-8") as f:
         simulated = json.load(f)
     check_verdicts(lake, case, simulated, counts, sent, issued, found)
-    check_dashboard(Dashboard(case["analytics"]), case["analytics"], trips, payments, bills, windows, found)
+    check_dashboard(dashboard(case["analytics"]), trips, payments, bills, windows, found)
     found.add("events", sum(sent.values()))
     found.add("bills", len(bills))
     found.add("windows", len(windows))

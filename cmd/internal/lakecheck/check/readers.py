@@ -3,8 +3,6 @@
 Rows are dictionaries by column. Instants are whole milliseconds, money is decimal.Decimal.
 """
 
-import sqlite3
-
 import chdb
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
@@ -65,17 +63,3 @@ def rows(table):
 def whole_millis(field, instants):
     """Milliseconds; an error if there is a fraction of one."""
     return instants.cast(pa.timestamp("ms", field.type.tz), safe=True).cast(pa.int64())
-
-
-class Dashboard:
-    """The analytical tables in SQLite, by SQLite itself."""
-
-    def __init__(self, file):
-        self.db = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
-        self.db.row_factory = sqlite3.Row
-
-    def rows(self, table):
-        return [dict(r) for r in self.db.execute(f"SELECT * FROM {table}")]  # noqa: S608
-
-    def one(self, query):
-        return tuple(self.db.execute(query).fetchone())
