@@ -100,14 +100,16 @@ func (w *Watch) Forget(members []checkpoint.NodeID) {
 	}
 }
 
-// unchanged is how long the node's heartbeat stood still while our own puts succeeded: the
-// time that both rows of observations cover.
+// unchanged is how long the node's heartbeat stood still, as far as we know it a member, while
+// our own puts succeeded: the time that both rows of observations cover. What one that has just
+// joined left there before says nothing of it: taken over for that, it would join again at
+// once, and so on.
 func (w *Watch) unchanged(id checkpoint.NodeID) time.Duration {
 	s, ok := w.others[id]
 	if !ok || !w.own.begun {
 		return 0
 	}
-	return max(0, min(w.own.last, s.same.last)-max(w.own.since, s.same.since))
+	return max(0, min(w.own.last, s.same.last)-max(w.own.since, s.same.since, w.arrivals[id].first))
 }
 
 // Evidence is what the observer can say against a node.

@@ -210,6 +210,35 @@ func TestResigns(t *testing.T) {
 	}
 }
 
+// A node that joins anew is not judged by the heartbeat that it left before.
+func TestWhoJoinsAnewIsJudgedFromThen(t *testing.T) {
+	const patience = 15 * time.Second
+	w := NewWatch(patience, 8*time.Second)
+	dead := func(tip checkpoint.Manifest, at time.Duration) bool {
+		w.Put(at)
+		w.Saw("c", "of its earlier life", at)
+		w.Look(tip, viewOf("a", "abc"), at)
+		return len(TakeOvers(tip, viewOf("a", "abc"), w)) > 0
+	}
+	joined, left := tipOf("abc"), tipOf("ab")
+	at := time.Second
+	for ; !dead(joined, at); at += time.Second {
+		if at > time.Minute {
+			t.Fatal("one whose heartbeat stands still is never taken over")
+		}
+	}
+	dead(left, at)
+	again := at + time.Second
+	for at = again; !dead(joined, at); at += time.Second {
+		if at > again+time.Minute {
+			t.Fatal("one that joined again and never beats is never taken over")
+		}
+	}
+	if at-again < patience {
+		t.Errorf("taken over %s after it has joined again", at-again)
+	}
+}
+
 // A node that left and is back within seconds is in the chain before gossip tells of it.
 func TestWhoHasJustJoinedIsNotTakenForDead(t *testing.T) {
 	before, tip := tipOf("ab"), tipOf("abc")

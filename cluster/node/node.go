@@ -131,7 +131,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 			n = nil
 		}
 	}()
-	for _, step := range []func(context.Context) error{n.openStore, n.openKafka, n.openCatalogues, n.openChain, n.openTables, n.openCluster, n.openAdmin, n.takeSeat} {
+	for _, step := range []func(context.Context) error{n.openStore, n.openKafka, n.openCatalogues, n.openChain, n.openTables, n.openCluster, n.openAdmin, n.showLife, n.takeSeat} {
 		if err := step(ctx); err != nil {
 			return n, err
 		}
@@ -147,11 +147,17 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	if n.delivery != nil {
 		n.background(n.deliver)
 	}
+	return n, nil
+}
+
+// showLife begins before the first partition starts: a state of gigabytes that has to be
+// fetched takes longer than the others wait for a sign of life.
+func (n *Node) showLife(context.Context) error {
 	if n.crew.pulse != nil {
 		n.background(n.crew.pulse.run)
 		n.background(n.standby.run)
 	}
-	return n, nil
+	return nil
 }
 
 const beatEvery = 500 * time.Millisecond
