@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -24,13 +25,15 @@ func Restore(ctx context.Context, store checkpoint.Store, files []checkpoint.Fil
 	if len(files) == 0 {
 		return Open(dir, shared)
 	}
-	if err := fill(ctx, store, files, dir, shared.fs, reuse); err != nil {
+	fetched, err := fill(ctx, store, files, dir, shared.fs, reuse)
+	if err != nil {
 		return nil, fmt.Errorf("restore into %s: %w", dir, err)
 	}
 	st, err := reopen(dir, shared)
 	if err != nil {
 		return nil, err
 	}
+	st.fetched = fetched
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, f := range files {
@@ -41,18 +44,19 @@ func Restore(ctx context.Context, store checkpoint.Store, files []checkpoint.Fil
 	return st, nil
 }
 
-func fill(ctx context.Context, store checkpoint.Store, files []checkpoint.File, dir string, fs vfs.FS, reuse []Folder) error {
+func fill(ctx context.Context, store checkpoint.Store, files []checkpoint.File, dir string, fs vfs.FS, reuse []Folder) (fetched int64, err error) {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return 0, err
 	}
 	there, err := fs.List(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(there) > 0 {
-		return errors.New("it is not empty")
+		return 0, errors.New("it is not empty")
 	}
-	return inParallel(ctx, transfers, len(files), func(ctx context.Context, i int) error {
+	var bytes atomic.Int64
+	err = inParallel(ctx, transfers, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
 		if err := checkName(fs, f); err != nil {
 			return err
@@ -61,8 +65,10 @@ func fill(ctx context.Context, store checkpoint.Store, files []checkpoint.File, 
 		if taken, err := takeOver(fs, f, path, reuse); taken || err != nil {
 			return err
 		}
+		bytes.Add(f.Size)
 		return fetch(ctx, store, f, fs, path)
 	})
+	return bytes.Load(), err
 }
 
 // checkName refuses a name that would lead out of the folder.

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"taximeter/checkpoint"
 )
 
 // Store is the local state of one partition. One goroutine applies; reads may run beside
@@ -17,6 +19,8 @@ type Store struct {
 	dir    string
 	shared *Shared
 	db     *pebble.DB
+
+	fetched int64 // bytes that Restore had to bring from the object store
 
 	mu sync.Mutex // guards hashes
 	// hashes of tables by file name: a table never changes and its name is never used again
@@ -56,6 +60,31 @@ func open(dir string, shared *Shared, opts *pebble.Options, begin func(*Store) e
 		return nil, errors.Join(fmt.Errorf("open state in %s: %w", dir, err), db.Close())
 	}
 	return st, nil
+}
+
+// Fetched is how many bytes Restore brought from the object store.
+func (st *Store) Fetched() int64 { return st.fetched }
+
+// Unsealed is how many bytes of tables a snapshot of now would hold that base lacks; of a
+// compaction that is under way it is not known yet, and all tables count.
+func (st *Store) Unsealed(base []checkpoint.File) (n int64, err error) {
+	have := make(map[string]bool, len(base))
+	for _, f := range base {
+		have[f.Name] = true
+	}
+	levels, err := st.db.SSTables()
+	if err != nil {
+		return 0, fmt.Errorf("tables of %s: %w", st.dir, err)
+	}
+	compacting := st.db.Metrics().Compact.NumInProgress > 0
+	for _, tables := range levels {
+		for _, t := range tables {
+			if compacting || !have[fmt.Sprintf("%06d.sst", t.FileNum)] {
+				n += int64(t.Size) //nolint:gosec // files are smaller
+			}
+		}
+	}
+	return n, nil
 }
 
 // Close ends the store; the folder stays, for a Restore to reuse.

@@ -216,6 +216,30 @@ func TestIncrementUploadsOnlyWhatIsNew(t *testing.T) {
 }
 
 // Only the base's files are shared. Another seal's upload, not committed, may be collected.
+func TestUnsealedIsWhatASnapshotWouldAdd(t *testing.T) {
+	objects := storetest.NewMemory()
+	st := openNew(t, t.TempDir(), shared(t, vfs.Default))
+	apply(t, st, rows(0, 1000, 1))
+	unsealed := func(base []checkpoint.File) int64 {
+		n, err := st.Unsealed(base)
+		must(t, err)
+		return n
+	}
+	first := seal(t, st, objects, 1, nil)
+	if n := unsealed(first.Files); n != 0 {
+		t.Errorf("%d bytes are new right after a seal", n)
+	}
+	apply(t, st, rows(0, 500, 2))
+	n := unsealed(first.Files)
+	second := seal(t, st, objects, 2, first.Files)
+	if n <= 0 || n > second.NewBytes {
+		t.Errorf("%d bytes were to be new, %d are", n, second.NewBytes)
+	}
+	if all := unsealed(nil); all <= n {
+		t.Errorf("against nothing %d bytes are new, against a base %d", all, n)
+	}
+}
+
 func TestUploadsOfAnotherSealAreNotCited(t *testing.T) {
 	objects := storetest.NewMemory()
 	st := openNew(t, "s", shared(t, vfs.NewMem()))

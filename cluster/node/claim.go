@@ -113,18 +113,19 @@ func (c *crew) begin(tip checkpoint.Manifest) {
 func (c *crew) start(p schemas.Partition, e checkpoint.Entry) {
 	ctx, cancel := context.WithCancel(c.node.ctx)
 	c.started[p], c.starts[p] = e.Incarnation, start{e.Incarnation, cancel}
-	began := time.Now()
 	c.node.starting.Go(func() {
 		defer cancel()
 		var err error
 		select {
 		case c.slots <- struct{}{}:
+			c.node.standby.makeWay()
 			_, err = c.node.startTask(ctx, p, e)
 			<-c.slots
+			c.node.standby.poke()
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
-		c.ends <- startEnd{p, time.Since(began), err}
+		c.ends <- startEnd{p, err}
 		c.poke()
 	})
 }

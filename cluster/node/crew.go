@@ -48,7 +48,6 @@ type (
 	// startEnd is how a start ended.
 	startEnd struct {
 		partition schemas.Partition
-		took      time.Duration
 		err       error
 	}
 	// retry says when a partition that failed here may begin again.
@@ -191,7 +190,6 @@ func (c *crew) learn() {
 			delete(c.starts, p)
 			switch {
 			case end.err == nil:
-				c.node.log.Info("partition runs", "partition", p, "took", end.took)
 			case errors.Is(end.err, context.Canceled): // revoked, or the node ends
 			default:
 				c.node.log.Error("partition does not start; trying again", "partition", p, "err", end.err)

@@ -30,29 +30,33 @@ func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 		if m.From != c.node.id() || t == nil || t.stopping.Load() || !ok || !tip.IsMember(m.To) {
 			continue
 		}
-		if !c.warm(ctx, tip, view, m, to) {
+		if !c.warm(ctx, tip, view, t, to) {
 			continue
 		}
-		began := time.Now()
-		if err := c.node.handOver(ctx, t, to); err != nil {
+		stood, err := c.handOver(ctx, t, to)
+		if err != nil {
 			c.node.log.Warn("partition could not be handed over; the chain says who runs it", "partition", m.Partition, "to", m.To, "err", err)
 			return stepEvery
 		}
-		c.node.log.Info("partition handed over", "partition", m.Partition, "to", m.To, "took", time.Since(began))
+		c.node.log.Info("partition handed over", "partition", m.Partition, "to", m.To, "took", stood)
 		return 0
 	}
 	return next
 }
 
-// handOver ends a task with a last seal and gives its partition to another node.
-func (n *Node) handOver(ctx context.Context, t *task, to cluster.Member) error {
+// handOver ends a task with a last seal and gives its partition to another node. stood is
+// since when nobody has read it.
+func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood time.Duration, err error) {
+	n := c.node
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
 	defer cancel()
-	_, err := ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Move{Task: t, To: to.ID,
-		Quiesce:     func() error { return n.source.Remove(t.partition) },
+	quiet := time.Now()
+	_, err = ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Move{Task: t, To: to.ID,
+		Quiesce:     func() error { quiet = time.Now(); return n.source.Remove(t.partition) },
 		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return n.incarnation(to.Life, e) }})
-	t.stopping.Store(true)
-	return errors.Join(err, t.stop())
+	stood = time.Since(quiet)
+	c.end(t)
+	return stood, err
 }
 
 // settleReserve is kept of the time that a node has to stop: to commit and publish what it

@@ -34,6 +34,7 @@ type standby struct {
 	copies map[schemas.Partition]*replica
 	left   map[schemas.Partition]time.Time // folders that nobody wants, since when
 	full   map[schemas.Partition]bool      // without a copy for want of room; told once
+	stop   context.CancelFunc              // ends the round under way; nil = there was none yet
 }
 
 // replica is the copy of one partition.
@@ -109,9 +110,6 @@ func (s *standby) poke() {
 // followOne brings the most urgent copy that is not the newest up to date; false = there is
 // none, or now is no time for it.
 func (s *standby) followOne(ctx context.Context) bool {
-	if len(s.node.crew.slots) > 0 {
-		return false
-	}
 	p, e, r, ctx := s.next(ctx)
 	if r == nil {
 		return false
@@ -147,6 +145,9 @@ func (s *standby) followOne(ctx context.Context) bool {
 func (s *standby) next(ctx context.Context) (schemas.Partition, checkpoint.Entry, *replica, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.node.crew.slots) > 0 {
+		return 0, checkpoint.Entry{}, nil, ctx
+	}
 	for _, p := range s.want {
 		e := s.tip.Entries[p]
 		r := s.copies[p]
@@ -158,10 +159,21 @@ func (s *standby) next(ctx context.Context) (schemas.Partition, checkpoint.Entry
 			s.copies[p] = r
 		}
 		ctx, r.cancel = context.WithCancel(ctx)
+		s.stop = r.cancel
 		r.done = make(chan struct{})
 		return p, e, r, ctx
 	}
 	return 0, checkpoint.Entry{}, nil, ctx
+}
+
+// makeWay ends the round under way, for a start that holds a slot: until it has ended none
+// begins. The files that are there already stay.
+func (s *standby) makeWay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		s.stop()
+	}
 }
 
 // room reports whether the copy fits beside the others; of what comes here anyway it is not

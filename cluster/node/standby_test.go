@@ -1,11 +1,13 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +137,93 @@ func TestStartsComeBeforeCopies(t *testing.T) {
 	<-n.crew.slots
 	if rounds := follow(t, n); rounds != 1 {
 		t.Error("no copy was made afterwards")
+	}
+}
+
+// stuck is a store whose state of partitions comes only when asked no more.
+type stuck struct {
+	checkpoint.Store
+	asked chan struct{}
+}
+
+func (s stuck) Get(ctx context.Context, key string) (checkpoint.Object, error) {
+	if strings.Contains(key, "/part/") {
+		select {
+		case s.asked <- struct{}{}:
+		default:
+		}
+		<-ctx.Done()
+		return checkpoint.Object{}, ctx.Err()
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func TestACopyUnderWayEndsWhenAStartBegins(t *testing.T) {
+	n, _, tip := warmNode(t, 1)
+	whole := n.store
+	slow := stuck{whole, make(chan struct{}, 1)}
+	n.store = slow
+	n.standby.wants(tip, []schemas.Partition{0}, nobody)
+	ended := make(chan bool)
+	go func() { ended <- n.standby.followOne(n.ctx) }()
+	<-slow.asked
+	n.crew.slots <- struct{}{}
+	n.standby.makeWay()
+	select {
+	case done := <-ended:
+		if done {
+			t.Error("it calls the copy whole")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on beside the start")
+	}
+	<-n.crew.slots
+	n.store = whole
+	if rounds := follow(t, n); rounds != 1 {
+		t.Errorf("%d rounds after the start", rounds)
+	}
+}
+
+// A planned move waits for a copy of the tables that a compaction has just written, and for
+// none when only the small rest is new.
+func TestWhatACopyLacksIsCounted(t *testing.T) {
+	n, _, tip := warmNode(t, 1)
+	n.crew.node, n.crew.chain = n, checkpoint.NewChain(n.store, n.ns)
+	lacking := func() int64 { return n.crew.lacking(t.Context(), tip.Entries[0], 0, n.id()) }
+	all := sizeOf(tip.Entries[0].Files)
+	if got := lacking(); got != all {
+		t.Errorf("a node that never beat lacks %d of %d bytes", got, all)
+	}
+	kept(t, n, tip)
+	n.standby.wants(tip, []schemas.Partition{0}, nobody)
+	follow(t, n)
+	if err := n.putHeartbeat(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := lacking(); got != 0 {
+		t.Errorf("the newest copy lacks %d bytes", got)
+	}
+	before := tip.Entries[0].Files
+	tip = sealed(t, n, tip, 0, "all tables written anew")
+	if got, all := lacking(), sizeOf(tip.Entries[0].Files); got != all {
+		t.Errorf("a copy of before the compaction lacks %d of %d bytes", got, all)
+	}
+	fresh := tip.Entries[0].Files[0]
+	tip.Entries[0].Files = append(before[1:len(before):len(before)], fresh)
+	if got := lacking(); got != fresh.Size {
+		t.Errorf("a copy that lacks one file of %d bytes lacks %d", fresh.Size, got)
+	}
+}
+
+// kept puts a manifest where its number belongs.
+func kept(t *testing.T, n *Node, m checkpoint.Manifest) {
+	t.Helper()
+	content, err := checkpoint.EncodeManifest(m)
+	if err == nil {
+		err = n.store.Put(t.Context(), n.ns.Manifest(m.Number), bytes.NewReader(content))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

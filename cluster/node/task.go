@@ -67,6 +67,8 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 			err = errors.Join(fmt.Errorf("start partition %d: %w", p, err), run.stop())
 		}
 	}()
+	began := time.Now()
+	t.speaker = host.NewSpeaker(t.speakerSpec(), e) // connects and reads back while the state comes
 	reuse := n.standby.take(p)
 	t.dir = filepath.Join(n.home(p), strconv.FormatInt(int64(e.Incarnation), 10))
 	stateDir, snapshots := filepath.Join(t.dir, stateFolder), filepath.Join(t.dir, "snapshots")
@@ -83,12 +85,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	if t.store, err = pebblestore.Restore(ctx, n.store, e.Files, stateDir, n.shared, reuse...); err != nil {
 		return nil, err
 	}
-	for _, d := range earlier {
-		if err := os.RemoveAll(d); err != nil {
-			return nil, err
-		}
-	}
-	t.speaker = host.NewSpeaker(t.speakerSpec(), e)
+	restored := time.Since(began)
 	select {
 	case <-t.speaker.Opened():
 	case <-t.ctx.Done(): // revoked meanwhile
@@ -148,6 +145,12 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		}
 	}
 	root.Send(n.coordinator, attach(t))
+	n.log.Info("partition runs", "partition", p, "took", time.Since(began), "restored", restored, "fetched", t.store.Fetched())
+	for _, d := range earlier { // only now: nobody waits for it
+		if err := os.RemoveAll(d); err != nil {
+			n.log.Warn("state of an earlier run stays behind", "partition", p, "err", err)
+		}
+	}
 	return t, nil
 }
 

@@ -4,15 +4,17 @@ import (
 	"context"
 	"time"
 
+	"taximeter/actors/coordinator"
 	"taximeter/checkpoint"
 	"taximeter/cluster"
+	"taximeter/schemas"
 )
 
 // wait is a planned move that waits until its receiver has a copy of the partition.
 type wait struct {
 	to    checkpoint.NodeID
-	made  checkpoint.Number // of the cut that it must have; later ones differ by little
 	since time.Time
+	asked bool // for a checkpoint of what no copy can have yet
 }
 
 const (
@@ -25,30 +27,72 @@ const (
 	drainPatience = 8 * time.Second
 )
 
-// warm reports whether the receiver of a planned move has what the partition's files are, or
-// has been waited for long enough.
-func (c *crew) warm(ctx context.Context, tip checkpoint.Manifest, view cluster.View, m cluster.Move, to cluster.Member) bool {
-	e := tip.Entries[m.Partition]
-	if sizeOf(e.Files) <= coldBytes || to.Speaks.Max < checkpoint.Protocol2 {
+// warm reports whether the receiver of a planned move has nearly all of what it will start
+// from, or has been waited for long enough. A copy of an earlier cut is not enough by itself:
+// a compaction in between has written all tables anew.
+func (c *crew) warm(ctx context.Context, tip checkpoint.Manifest, view cluster.View, t *task, to cluster.Member) bool {
+	p := t.partition
+	e := tip.Entries[p]
+	if to.Speaks.Max < checkpoint.Protocol2 {
 		return true
 	}
-	w, known := c.waits[m.Partition]
-	if !known || w.to != m.To {
-		w = wait{m.To, e.Made, time.Now()}
-		c.waits[m.Partition] = w
+	unsealed, err := t.store.Unsealed(e.Files)
+	if err != nil {
+		return true // the move itself tells
+	}
+	if sizeOf(e.Files)+unsealed <= coldBytes {
+		return true
+	}
+	w, known := c.waits[p]
+	if !known || w.to != to.ID {
+		w = wait{to: to.ID, since: time.Now()}
 	}
 	patience := copyPatience
 	if self, _ := view.Member(view.Self); self.Duty == cluster.Draining {
 		patience = drainPatience
 	}
-	_, held, err := c.node.readHeartbeat(ctx, m.To)
 	switch {
-	case err == nil && held[m.Partition] >= w.made:
+	case unsealed+c.lacking(ctx, e, p, to.ID) <= coldBytes:
 	case time.Since(w.since) > patience:
-		c.node.log.Warn("partition moves although its receiver has no copy of it yet: it stands still while the rest is fetched", "partition", m.Partition, "to", m.To, "waited", time.Since(w.since))
+		c.node.log.Warn("partition moves although its receiver has no copy of it yet: it stands still while the rest is fetched", "partition", p, "to", to.ID, "waited", time.Since(w.since))
 	default:
+		if unsealed > coldBytes && !w.asked {
+			w.asked = true
+			c.node.system.Root.Send(c.node.coordinator, &coordinator.Round{})
+		}
+		c.waits[p] = w
 		return false
 	}
-	delete(c.waits, m.Partition)
+	delete(c.waits, p)
 	return true
+}
+
+// lacking is how many bytes of the entry's files the copy lacks that a node says it has.
+func (c *crew) lacking(ctx context.Context, e checkpoint.Entry, p schemas.Partition, node checkpoint.NodeID) int64 {
+	_, held, err := c.node.readHeartbeat(ctx, node)
+	if err != nil || held[p] == 0 {
+		return sizeOf(e.Files)
+	}
+	if held[p] >= e.Made {
+		return 0
+	}
+	copied, err := c.chain.Read(ctx, held[p])
+	if err != nil { // retired: as good as none
+		return sizeOf(e.Files)
+	}
+	return sizeOf(without(e.Files, copied.Entries[p].Files))
+}
+
+// without is the files that are not among the others.
+func without(files, others []checkpoint.File) (rest []checkpoint.File) {
+	keys := make(map[string]bool, len(others))
+	for _, f := range others {
+		keys[f.Key] = true
+	}
+	for _, f := range files {
+		if !keys[f.Key] {
+			rest = append(rest, f)
+		}
+	}
+	return rest
 }

@@ -105,7 +105,10 @@ func (b *ballast) commit(ctx context.Context, m checkpoint.Manifest) (checkpoint
 
 // seal is a cut of the partition with more in it, at the offsets where it stands.
 func (b *ballast) seal(ctx context.Context, tip checkpoint.Manifest, p schemas.Partition) (seal checkpoint.Seal, err error) {
-	const row, rows = 1 << 10, 8 << 10 // bytes that do not shrink; rows of a batch
+	// Rows do not shrink. So few batches leave the store as that of a node that runs is, between
+	// two compactions: else all partitions would be rewritten as soon as they start.
+	const row, batches = 1 << 10, 4
+	rows := int(b.bytes/row/batches) + 1
 	e := tip.Entries[p]
 	dir := filepath.Join(b.c.dir, "ballast-"+strconv.Itoa(int(p)))
 	st, err := pebblestore.Restore(ctx, b.c.store, e.Files, dir, b.shared)
