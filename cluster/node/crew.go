@@ -33,6 +33,7 @@ type crew struct {
 	seated  bool                                         // the first steps are done: what is ours runs
 	lives   lives
 	lonely  lonely
+	strange error // why this node cannot follow the chain, and runs nothing; nil = it can
 
 	wake chan struct{} // one slot: look again now
 	quit chan struct{} // closed to end run
@@ -94,6 +95,8 @@ func (c *crew) run() {
 		switch {
 		case errors.Is(err, coordinator.ErrDecidedAnew):
 			next = moveStepEvery
+		case c.strange != nil: // told
+			next = troubledStepEvery
 		case err != nil && c.node.ctx.Err() == nil:
 			c.node.log.Warn("placement makes no step; trying again", "err", err)
 			next = troubledStepEvery
@@ -137,15 +140,15 @@ func (c *crew) view() cluster.View {
 func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	c.learn()
 	tip, err := c.chain.Tip(ctx)
-	if err != nil {
+	if err == nil {
+		err = c.node.cfg.Cluster.speaks().Understands(tip, c.node.id())
+	}
+	if c.estrange(err); err != nil {
 		return 0, err
 	}
 	seen := tip // others read it while tip goes on
 	c.node.tip.Store(&seen)
 	c.dropRevoked(tip)
-	if err := c.node.cfg.Cluster.speaks().Understands(tip, c.node.id()); err != nil {
-		return 0, err
-	}
 	foreign, err := c.lives.foreign(tip, c.node.id(), c.node.ours, func(p int) (checkpoint.NodeID, error) { return c.begunBy(ctx, tip, p) })
 	if err != nil {
 		return 0, err

@@ -19,8 +19,8 @@ type heartbeat struct {
 	Copies cluster.Copies `json:"copies,omitempty"`
 }
 
-func (n *Node) putHeartbeat(ctx context.Context, beat int64) error {
-	content, err := json.Marshal(heartbeat{Life: n.born, Beat: beat, Copies: n.standby.report()})
+func (n *Node) putHeartbeat(ctx context.Context, beat int64, copies cluster.Copies) error {
+	content, err := json.Marshal(heartbeat{Life: n.born, Beat: beat, Copies: copies})
 	if err != nil {
 		return err
 	}

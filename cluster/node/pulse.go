@@ -19,16 +19,17 @@ import (
 type pulse struct {
 	node   *Node
 	gossip *gossip.Gossip
-	began  time.Time // of the monotonic clock that watch is fed with
-	beats  int64
+	began  time.Time     // of the monotonic clock that watch is fed with
 	wake   chan struct{} // one slot: there is news to tell
 
 	mu       sync.Mutex // guards all below
+	beats    int64
 	watch    *cluster.Watch
 	duty     cluster.Duty
 	at       time.Time // of the last beat
 	answered time.Time // by Kafka, as of then
 	trouble  cluster.Trouble
+	strange  bool                                 // the chain cannot be followed
 	well     time.Time                            // since when it serves
 	copies   map[checkpoint.NodeID]cluster.Copies // of the others, by their heartbeats
 }
@@ -91,8 +92,7 @@ func (p *pulse) held() map[checkpoint.NodeID]cluster.Copies {
 func (p *pulse) beat(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, heartbeatEvery)
 	defer cancel()
-	p.beats++
-	err := p.node.putHeartbeat(ctx, p.beats)
+	err := p.put(ctx)
 	if err == nil {
 		p.look(ctx)
 	}
@@ -114,6 +114,28 @@ func (p *pulse) beat(ctx context.Context) bool {
 	}
 	p.resign()
 	return p.duty != cluster.Resigned
+}
+
+// put writes our heartbeat. That of a node that has resigned stands still, so that even who is
+// alone with it may take over; it is written all the same, to see whether the store answers.
+func (p *pulse) put(ctx context.Context) error {
+	p.mu.Lock()
+	var copies cluster.Copies
+	if p.duty != cluster.Resigned {
+		p.beats++
+		copies = p.node.standby.report()
+	}
+	beats := p.beats
+	p.mu.Unlock()
+	return p.node.putHeartbeat(ctx, beats, copies)
+}
+
+// estrange notes whether the chain can be followed.
+func (p *pulse) estrange(strange bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strange = strange
+	p.resign()
 }
 
 // look reads the heartbeats of the other members.
@@ -143,6 +165,10 @@ func (p *pulse) look(ctx context.Context) {
 // resign gives the duty up or takes it again. p.mu must be held.
 func (p *pulse) resign() {
 	switch resigns := p.trouble.Resigns(troublePatience); {
+	case p.strange && p.duty == cluster.Serving:
+		p.duty = cluster.Resigned
+	case p.strange:
+		return
 	case resigns && p.duty == cluster.Serving:
 		p.node.log.Error("this node has lost what it needs and resigns until it is back: others may take its partitions", "withoutStore", p.trouble.Store, "withoutKafka", p.trouble.Kafka)
 		p.duty = cluster.Resigned

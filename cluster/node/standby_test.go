@@ -197,7 +197,7 @@ func TestWhatACopyLacksIsCounted(t *testing.T) {
 	kept(t, n, tip)
 	n.standby.wants(tip, []schemas.Partition{0}, nobody)
 	follow(t, n)
-	if err := n.putHeartbeat(t.Context(), 1); err != nil {
+	if err := n.putHeartbeat(t.Context(), 1, n.standby.report()); err != nil {
 		t.Fatal(err)
 	}
 	if got := lacking(); got != 0 {
@@ -270,7 +270,7 @@ func TestAHeartbeatSaysWhatANodeHolds(t *testing.T) {
 	n.standby.wants(tip, []schemas.Partition{1}, nobody)
 	follow(t, n)
 	for beat := range int64(2) {
-		if err := n.putHeartbeat(t.Context(), beat); err != nil {
+		if err := n.putHeartbeat(t.Context(), beat, n.standby.report()); err != nil {
 			t.Fatal(err)
 		}
 		mark, held, err := n.readHeartbeat(t.Context(), "b")
