@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -26,6 +27,8 @@ type Shared struct {
 	fs    vfs.FS
 	room  *room
 	log   *slog.Logger
+
+	opened atomic.Int64 // stores, so far
 }
 
 // fileCacheShards: two cores do not contend more than this spreads.
@@ -62,6 +65,11 @@ const (
 	// 10.9 MB with 4, Pebble's default; 3.5 with 16; 2.3 with 32. A miss asks as many bloom
 	// filters more: 15 us, and only for trips not in memory.
 	l0Compaction = 32
+	// The stores of a node are sealed in step. Were the bound the same for all, all would rewrite
+	// themselves, and be fetched anew by their standbys, at the same seals: three nodes with 1 GB
+	// each on two cores stood still for seconds and were called dead. So it differs from store to
+	// store by up to a quarter.
+	l0Steps = 9 // of 2: Pebble compacts at half the bound
 	// Writes stop here. A compaction takes seconds and a seal comes every 30 s: only a disk
 	// that stands still for half an hour gets this far, and then waiting is right.
 	l0Stop = 96
@@ -89,6 +97,13 @@ const (
 // the release before cannot read. It has checksums in the footers of tables.
 const pebbleFormat = pebble.FormatTableFormatV6
 
+// l0Bound is l0Compaction for the first store, and far from the last ones' for each other.
+func (s *Shared) l0Bound() int {
+	const stride = 4 // of l0Steps; no common factor
+	step := s.opened.Add(1) * stride % l0Steps
+	return l0Compaction + 2*(int(step)-l0Steps/2)
+}
+
 func (s *Shared) options() *pebble.Options {
 	o := &pebble.Options{
 		Cache:                 s.cache,
@@ -97,7 +112,7 @@ func (s *Shared) options() *pebble.Options {
 		FormatMajorVersion:    pebbleFormat,
 		DisableWAL:            true, // what is not sealed is replayed from Kafka
 		MemTableSize:          memTableBytes,
-		L0CompactionThreshold: l0Compaction,
+		L0CompactionThreshold: s.l0Bound(),
 		L0StopWritesThreshold: l0Stop,
 		FlushSplitBytes:       4 * tableBytes,
 		MaxManifestFileSize:   manifestBytes,
