@@ -11,7 +11,7 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 SHARED := $(or $(TAXIMETER_SHARED),../shared)
 
-.PHONY: bench-gate bench-scale lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real chaos-cluster-figures lint
+.PHONY: bench-sinks bench-gate bench-scale lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real chaos-cluster-figures lint
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -38,6 +38,11 @@ bench: ## the parts' benchmarks, then the whole path: cost in both shapes, laten
 	go run ./bench/quick -events 2000000 -shape tracking
 	go run ./bench/latency -rate 750 -probes 100 -seconds 120
 	go run ./bench/latency -rate 9000 -probes 250 -seconds 120
+
+bench-sinks: EVENTS := 600000
+bench-sinks: ROUNDS := 3
+bench-sinks: ## EVENTS=600000 ROUNDS=3 ARGS=: CPU an event that lake and analytical table add, each in turn; closes with a JSON line
+	go run ./bench/sinks -events $(EVENTS) -rounds $(ROUNDS) $(ARGS)
 
 bench-state: ## what remembered events cost on disk, at checkpoints and in a recovery, up to ten million of them
 	go run ./bench/state
@@ -67,6 +72,9 @@ SEED ?= 1
 TABLES ?= 0
 READERS = $(if $(filter-out 0,$(TABLES)),-tables $(TABLES) -readers "$$(.ci/readers/install)")
 
+# The same for runs that all do or all do not.
+CHECKED = $(if $(filter-out 0,$(TABLES)),-tables -readers "$$(.ci/readers/install)")
+
 chaos: ## N=20 SEED=1 TABLES=0: crash runs of real processes against a broker in process, checked by simulate; TABLES=1: with lake
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/harness ./cmd/internal/chaos/cmd
@@ -75,19 +83,19 @@ chaos: ## N=20 SEED=1 TABLES=0: crash runs of real processes against a broker in
 chaos-cluster: N := 3
 chaos-cluster: SEED := 1
 chaos-cluster: RUNS := 4
-chaos-cluster: ## N=3 SEED=1 RUNS=4 ACTS= ARGS=: clusters of N nodes under faults, in network namespaces if root (see docs/cluster.md)
+chaos-cluster: ## N=3 SEED=1 RUNS=4 ACTS= TABLES=0 ARGS=: clusters of N nodes under faults, in network namespaces if root (see docs/cluster.md)
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
-	bin/chaos/cluster -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs $(RUNS) -acts "$(ACTS)" $(ARGS)
+	bin/chaos/cluster -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs $(RUNS) -acts "$(ACTS)" $(CHECKED) $(ARGS)
 
 chaos-cluster-real: N := 3
 chaos-cluster-real: SEED := 1
 chaos-cluster-real: ACTS := kill,freeze@60s,cut-off@60s,rolling
-chaos-cluster-real: ## N=3 SEED=1 ACTS=: the same at 9,000 events a second on real Kafka and real S3
+chaos-cluster-real: ## N=3 SEED=1 ACTS= TABLES=0: the same at 9,000 events a second on real Kafka and real S3
 	.ci/install
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/cluster ./cmd/internal/chaos/clustercmd
-	.ci/with-servers bin/chaos/cluster -real -rate 9000 -checkpoint 5s -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs 1 -acts "$(ACTS)" $(ARGS)
+	.ci/with-servers bin/chaos/cluster -real -rate 9000 -checkpoint 5s -taximeter bin/chaos/taximeter -nodes $(N) -seed $(SEED) -runs 1 -acts "$(ACTS)" $(CHECKED) $(ARGS)
 
 STATES   := 100MB 1GB
 STANDBYS := 1 0
@@ -114,7 +122,7 @@ FOR   ?= 10m
 ordeal: ## FAULT=store-down FOR=10m TABLES=0 DATABASE= ARGS=: a node lives through one long fault at the usual checkpoint interval (faults: chaos.Faults; DATABASE=postgres or clickhouse with TABLES=1)
 	go build -tags chaos -o bin/chaos/ ./cmd/taximeter
 	go build -o bin/chaos/ordeal ./cmd/internal/chaos/ordealcmd
-	bin/chaos/ordeal -taximeter bin/chaos/taximeter -fault $(FAULT) -for $(FOR) $(if $(filter-out 0,$(TABLES)),-tables -readers "$$(.ci/readers/install)") $(if $(DATABASE),-database $(DATABASE)) $(ARGS)
+	bin/chaos/ordeal -taximeter bin/chaos/taximeter -fault $(FAULT) -for $(FOR) $(CHECKED) $(if $(DATABASE),-database $(DATABASE)) $(ARGS)
 
 lake-check: ## generated and real trips into lake and analytical tables, read by PyIceberg, ClickHouse and SQLite, compared with simulate
 	go run ./cmd/internal/lakecheck/cmd -python "$$(.ci/readers/install)" -shared "$(SHARED)"

@@ -27,6 +27,8 @@ type ProcessorSpec struct {
 	Mode        node.Mode
 	AppendTimes ingest.AppendTimes
 	Checkpoint  time.Duration
+	Lake        string // folder of a lake; "" = none
+	Analytics   string // URL of the analytical tables; "" = none
 	Profiles    string // folder for cpu.pprof and allocs.pprof; "" = none
 }
 
@@ -62,6 +64,10 @@ func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	c.Kafka.Brokers, c.Registry.URL = s.Brokers, s.Registry
 	c.Admin.Listen = "127.0.0.1:0"
 	c.Checkpoint.Interval = s.Checkpoint
+	if s.Lake != "" {
+		c.Lake.Catalog, c.Lake.Warehouse.Folder = "sqlite:"+filepath.Join(s.Lake, "catalog.db"), s.Lake
+	}
+	c.Analytics.URL = s.Analytics
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 
 	used := Meter()

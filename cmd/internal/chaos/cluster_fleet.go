@@ -123,7 +123,11 @@ func (f *fleet) start(m *member, l life) error {
 		"CLUSTER_BOOTSTRAP": strconv.FormatBool(l.bootstrap),
 	})
 	if m.objects != nil {
-		env["STORE_S3_ENDPOINT"] = m.objects.address()
+		for _, name := range []string{"STORE_S3_ENDPOINT", "LAKE_WAREHOUSE_S3_ENDPOINT"} {
+			if env[name] != "" {
+				env[name] = m.objects.address()
+			}
+		}
 	}
 	if m.weight > 0 {
 		env["CLUSTER_WEIGHT"] = strconv.Itoa(m.weight)

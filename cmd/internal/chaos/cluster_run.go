@@ -15,6 +15,7 @@ import (
 	"taximeter/checkpoint"
 	"taximeter/checkpoint/objectstore"
 	"taximeter/cmd/internal/published"
+	"taximeter/internal/sqlserver"
 	"taximeter/schemas"
 )
 
@@ -52,6 +53,9 @@ func RunCluster(ctx context.Context, o Options, s ClusterScenario) (res ClusterR
 	dir, err := filepath.Abs(filepath.Join(o.Dir, "cluster-"+strconv.FormatUint(s.Seed, 10)))
 	c := &clusterRun{cs: s, run: run{o: o, dir: dir,
 		s: Scenario{Seed: s.Seed, Partitions: s.Partitions, Checkpoint: s.Checkpoint, Resident: 100, Events: s.events(), City: float64(s.Rate) / cmp.Or(s.Lapse, usualLapse)}}}
+	if s.Tables { // both in PostgreSQL: files serve one node alone
+		c.s.Tables, c.s.Database = true, sqlserver.Postgres
+	}
 	if s.has(Grow) {
 		c.watch, c.s.Rules = newWatch(), []schemas.Rule{moving}
 	}
@@ -126,6 +130,11 @@ func (c *clusterRun) all(ctx context.Context, res *ClusterResult) error {
 		res.Reordered = append(res.Reordered, "alerts are those of another order of the topics: "+t.String())
 	}
 	check(c.material, got, standing, ends, &res.Result)
+	if c.s.Tables {
+		if err := c.checkTables(ctx, got, ends, &res.Result); err != nil {
+			return fmt.Errorf("check the tables: %w", err)
+		}
+	}
 	return d.check(ctx, c.direct(), &res.Result)
 }
 
@@ -145,6 +154,12 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 	l, err := newLAN()
 	if err != nil {
 		return err
+	}
+	if c.s.Tables {
+		if err := c.database.listenAt(l.gateway()); err != nil {
+			return err
+		}
+		c.catalog = c.database
 	}
 	// All that a node has may have to be fetched, by all nodes at once.
 	const usual = 2 * time.Minute

@@ -74,6 +74,7 @@ type ClusterScenario struct {
 	State      int64    // bytes that the partitions of one node have, beside what the events make
 	Weights    []int    // of the nodes; empty = all alike
 	Zones      []string // of the nodes; empty = none
+	Tables     bool     // a lake and analytical tables are kept in PostgreSQL, and checked
 }
 
 func (s ClusterScenario) has(kind Kind) bool {
@@ -173,7 +174,11 @@ func draw(rng *rand.Rand, kind Kind, nodes int) Act {
 
 func (s ClusterScenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d nodes, %d partitions, checkpoint %s, %d events/s:", s.Seed, s.Nodes, s.Partitions, s.Checkpoint, s.Rate)
+	fmt.Fprintf(&b, "seed %d: %d nodes, %d partitions, checkpoint %s, %d events/s", s.Seed, s.Nodes, s.Partitions, s.Checkpoint, s.Rate)
+	if s.Tables {
+		b.WriteString(", with lake and tables")
+	}
+	b.WriteByte(':')
 	for i, a := range s.Acts {
 		if i > 0 {
 			b.WriteByte(',')

@@ -71,7 +71,7 @@ func TestTheDutyCheckerSees(t *testing.T) {
 		"a seal that claims an earlier manifest": {manifest(6, "a", run("a", 3, 4, 10, 20)), true},
 	} {
 		var res Result
-		l := lineage{made: make(map[checkpoint.Number]checkpoint.NodeID), outboxes: make(map[checkpoint.Number]bool)}
+		l := lineage{made: make(map[checkpoint.Number]checkpoint.NodeID), outboxes: make(map[checkpoint.Number]checkpoint.OutboxRef)}
 		l.follow(before, c.after, 0, &res)
 		if res.OK() == c.bad {
 			t.Errorf("%s: findings %q", name, res.Findings)
@@ -80,7 +80,7 @@ func TestTheDutyCheckerSees(t *testing.T) {
 }
 
 func TestTheDutyCheckerSeesAFencedSender(t *testing.T) {
-	l := lineage{outboxes: map[checkpoint.Number]bool{6: true, 8: true, 9: true}}
+	l := lineage{outboxes: map[checkpoint.Number]checkpoint.OutboxRef{6: {}, 8: {}, 9: {}}}
 	sent := map[checkpoint.Number]sender{8: {1, 5}}
 	var last sender
 	d := &duty{}

@@ -30,6 +30,17 @@ func newDatabase(ctx context.Context, kind sqlserver.Kind, ip string) (*database
 	return d, nil
 }
 
+// listenAt lets nodes reach it at another address of this machine.
+func (d *database) listenAt(ip string) error {
+	relay, err := newRelay(ip, d.server.Address)
+	if err != nil {
+		return err
+	}
+	err = d.relay.close()
+	d.relay = relay
+	return err
+}
+
 // url is where nodes find it.
 func (d *database) url() string { return d.server.URL(d.relay.address) }
 

@@ -71,6 +71,7 @@ type run struct {
 	wire     *wire
 	objects  *objects  // the proxy before S3; nil with a folder
 	database *database // of the analytical tables; nil = a file, or none
+	catalog  *database // of the lake; nil = a file, or none
 	broker   broker
 	address  string // of the broker
 	world    *world.World

@@ -64,6 +64,9 @@ func (r *run) tables() map[string]string {
 	if r.database != nil {
 		env["ANALYTICS_URL"] = r.database.url()
 	}
+	if r.catalog != nil {
+		env["LAKE_CATALOG"] = r.catalog.url()
+	}
 	if r.o.Real == nil {
 		env["LAKE_WAREHOUSE_FOLDER"] = r.lakeDir()
 		return env
@@ -81,6 +84,9 @@ func (r *run) checkTables(ctx context.Context, got *published.Results, ends kadm
 		Analytics: r.dashboard(), Expected: filepath.Join(r.dir, "expected"), Published: filepath.Join(r.dir, "published"), Resent: r.material.resent}
 	if err := c.SetEnds(ends); err != nil {
 		return err
+	}
+	if r.catalog != nil {
+		c.Catalog = r.catalog.direct()
 	}
 	if s3 := r.o.Real; s3 != nil {
 		c.S3 = &lakecheck.S3{Endpoint: s3.S3Endpoint, Region: s3.S3Region, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey}

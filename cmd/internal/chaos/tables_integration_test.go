@@ -83,6 +83,17 @@ func TestTheTablesAreDownForTenMinutes(t *testing.T) {
 	}
 }
 
+// Three nodes keep a lake and the analytical table in PostgreSQL: who feeds them is killed, and
+// moves as planned, and every row is in both once.
+func TestAClusterKeepsTheTables(t *testing.T) {
+	s := scenarioOf(t, 150, 3, "kill:3,leave,join")
+	s.Tables, s.Rate = true, 300
+	for i := range s.Acts { // each node once, so those that feed too
+		s.Acts[i].Node = i % s.Nodes
+	}
+	runCluster(t, Options{Binary: build(t), Readers: readers(t)}, s)
+}
+
 // An operator takes the running node back by four checkpoints, all of which the tables have:
 // no row is lost, and none is there twice.
 func TestARunningNodeIsTakenBackUnderTheTables(t *testing.T) {

@@ -22,7 +22,8 @@ type Case struct {
 	Name       string `json:"name"`
 	Events     string `json:"events"` // file of what was sent, in that order
 	Partitions int    `json:"partitions"`
-	Lake       string `json:"lake"`      // folder of catalog.db and, without S3, of the warehouse
+	Lake       string `json:"lake"`      // folder of catalog.db, if it is there, and without S3 of the warehouse
+	Catalog    string `json:"catalog"`   // postgres:// URL of the lake's; "" = Lake's catalog.db
 	S3         *S3    `json:"s3"`        // where the warehouse is; nil = in the folder
 	Database   string `json:"database"`  // of the lake's catalog
 	Analytics  string `json:"analytics"` // SQLite file, postgres:// URL, or http:// URL of ClickHouse

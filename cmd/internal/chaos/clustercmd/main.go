@@ -39,6 +39,8 @@ func run(ctx context.Context) error {
 	every := flag.Duration("checkpoint", 0, "interval between checkpoints; 0 = drawn from the seed")
 	from := flag.String("from", "", "a taximeter of the version before, for the act upgrade; empty = the present one held at its protocol")
 	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
+	tables := flag.Bool("tables", false, "keep a lake and analytical tables, in a PostgreSQL that is started")
+	readers := flag.String("readers", "", "a Python that can check them; .ci/readers/install prints where it is")
 	figures := flag.Bool("figures", false, "close with the rows of the table in docs/cluster.md")
 	dir := flag.String("dir", "", "folder for the files of runs; those that failed stay there")
 	flag.Parse()
@@ -48,11 +50,14 @@ func run(ctx context.Context) error {
 	if *nodes < 1 || *rate < 1 || *standbys < 0 {
 		return fmt.Errorf("--nodes %d, --rate %d, --standbys %d: at least 1, 1 and 0 are due", *nodes, *rate, *standbys)
 	}
+	if *tables && *readers == "" {
+		return fmt.Errorf("--tables needs --readers, which check them")
+	}
 	bytes, err := size(*state)
 	if err != nil {
 		return err
 	}
-	o := chaos.Options{Binary: *binary, From: *from, Dir: *dir, Log: slog.Default()}
+	o := chaos.Options{Binary: *binary, From: *from, Dir: *dir, Readers: *readers, Log: slog.Default()}
 	if *real {
 		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
 			return err
@@ -76,7 +81,7 @@ func run(ctx context.Context) error {
 				return err
 			}
 		}
-		s.Rate, s.Lapse, s.Standbys, s.State = *rate, *lapse, *standbys, bytes
+		s.Rate, s.Lapse, s.Standbys, s.State, s.Tables = *rate, *lapse, *standbys, bytes, *tables
 		if *every > 0 {
 			s.Checkpoint = *every
 		}

@@ -19,7 +19,7 @@ from readers import Lake
 
 def check(case, found):
     os.chdir(os.path.commonpath([case["lake"], case["expected"]]))  # ClickHouse reads files below only
-    lake = Lake(case["lake"], case["database"], case["s3"])
+    lake = Lake(case["lake"], case["catalog"], case["database"], case["s3"])
     wanted, sent = accepted(case, {t: lake.schema(t) for t in TABLES.values()})
     counts, trips, payments = check_events(lake, wanted, found)
     bills, issued = check_results(lake, case, "bills.jsonl", "faturas", ("trip_id",), voided, BILL_HISTORY, found)

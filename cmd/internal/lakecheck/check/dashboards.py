@@ -6,9 +6,8 @@ Rows are dictionaries by column, instants whole milliseconds.
 import json
 import sqlite3
 import urllib.request
-from urllib.parse import urlsplit
 
-from readers import clickhouse
+from readers import clickhouse, postgres
 
 
 def dashboard(where):
@@ -43,14 +42,13 @@ class Postgres:
     """By ClickHouse's engine, which speaks PostgreSQL's protocol."""
 
     def __init__(self, url):
-        parts = urlsplit(url)
-        self.source = f"postgresql('{parts.hostname}:{parts.port}', '{parts.path.strip('/')}', '{{}}', '{parts.username}', '{parts.password or ''}')"
+        self.url = url
 
     def rows(self, table):
-        return clickhouse(f"SELECT * FROM {self.source.format(table)}")
+        return clickhouse(f"SELECT * FROM {postgres(self.url, table)}")
 
     def one(self, columns, table):
-        return tuple(clickhouse(f"SELECT {columns} FROM {self.source.format(table)}")[0].values())
+        return tuple(clickhouse(f"SELECT {columns} FROM {postgres(self.url, table)}")[0].values())
 
     other = one
 

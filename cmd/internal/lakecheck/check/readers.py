@@ -3,19 +3,22 @@
 Rows are dictionaries by column. Instants are whole milliseconds, money is decimal.Decimal.
 """
 
+from urllib.parse import urlsplit
+
 import chdb
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import StaticTable
 
 
 class Lake:
     """The lake by PyIceberg, and by ClickHouse's engine, which also reads equality deletes."""
 
-    def __init__(self, folder, database, s3):
+    def __init__(self, folder, catalog, database, s3):
         self.database, self.s3 = database, s3
         where = {"s3.endpoint": s3["endpoint"], "s3.region": s3["region"], "s3.access-key-id": s3["accessKey"],
                  "s3.secret-access-key": s3["secretKey"]} if s3 else {"warehouse": f"file://{folder}"}
-        self.catalog = SqlCatalog("taximeter", uri=f"sqlite:///{folder}/catalog.db", **where)
+        self.catalog = Pointers(catalog, where) if catalog else SqlCatalog("taximeter", uri=f"sqlite:///{folder}/catalog.db", **where)
 
     def table(self, name):
         return self.catalog.load_table((self.database, name))
@@ -43,6 +46,25 @@ class Lake:
     def schema(self, name):
         """The types of a table's columns."""
         return self.table(name).schema().as_arrow()
+
+
+class Pointers:
+    """A catalog in PostgreSQL, of which only where each table stands is asked."""
+
+    def __init__(self, url, properties):
+        self.source, self.properties = postgres(url, "iceberg_tables"), properties
+
+    def load_table(self, identifier):
+        found = clickhouse(f"SELECT metadata_location FROM {self.source} WHERE table_namespace = '{identifier[0]}' AND table_name = '{identifier[1]}'")
+        if len(found) != 1:
+            raise LookupError(f"the catalog has {len(found)} tables {'.'.join(identifier)}")
+        return StaticTable.from_metadata(found[0]["metadata_location"], self.properties)
+
+
+def postgres(url, table):
+    """A table of PostgreSQL, for ClickHouse's engine."""
+    at = urlsplit(url)
+    return f"postgresql('{at.hostname}:{at.port}', '{at.path.strip('/')}', '{table}', '{at.username}', '{at.password or ''}')"
 
 
 def clickhouse(query):
