@@ -41,8 +41,8 @@ func TestWhatALiveTripTakes(t *testing.T) {
 		every schemas.Millis
 		most  int64
 	}{
-		{schemas.Minute, 2250},
-		{10 * schemas.Second, 2850},
+		{schemas.Minute, 2050},
+		{10 * schemas.Second, 2650},
 	} {
 		t.Run(fmt.Sprintf("a position every %d s", c.every/schemas.Second), func(t *testing.T) {
 			const trips = 2000

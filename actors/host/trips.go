@@ -110,7 +110,7 @@ func (t *trips) spawn(s *partition.Slot) *mailbox {
 	t.lives++
 	pid, err := t.ctx.SpawnNamed(t.props, strconv.FormatInt(t.lives, 36))
 	if err != nil {
-		panic(fmt.Sprintf("trip %q lives twice under one owner: %v", s.ID, err))
+		panic(fmt.Sprintf("trip %q lives twice under one owner: %v", s.ID(), err))
 	}
 	m := &t.born.mailbox
 	m.pid = pid
@@ -122,7 +122,7 @@ func (t *trips) Take(s *partition.Slot, env *trip.Env, e *schemas.Event) (schema
 	t.step = step{env: env, event: e}
 	t.post(s)
 	if t.step.panicked != "" {
-		t.log.Error("a trip panicked on an event; the event is a dead letter, the trip goes on", "trip", s.ID, "reason", t.step.panicked)
+		t.log.Error("a trip panicked on an event; the event is a dead letter, the trip goes on", "trip", s.ID(), "reason", t.step.panicked)
 	}
 	return t.step.verdict, t.step.panicked
 }
@@ -131,7 +131,7 @@ func (t *trips) Advance(s *partition.Slot, env *trip.Env) string {
 	t.step = step{env: env}
 	t.post(s)
 	if t.step.panicked != "" {
-		t.log.Error("a trip panicked on a timer; it goes on with its next event", "trip", s.ID, "reason", t.step.panicked)
+		t.log.Error("a trip panicked on a timer; it goes on with its next event", "trip", s.ID(), "reason", t.step.panicked)
 	}
 	return t.step.panicked
 }

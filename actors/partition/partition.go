@@ -35,19 +35,20 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Slot is one trip in memory.
+// Slot is one trip in memory. There may be a million.
 type Slot struct {
-	ID   schemas.TripID
 	Trip *trip.State
 	// Actor is the shell's handle on the trip's actor; the partition does not look at it.
 	Actor any
 
 	scheduled schemas.Millis // earliest entry in the timers; EndOfTime = none
-	dirty     bool           // changed since the last seal
-	touched   int64          // p.seals when it last changed
-	parts     int            // rows of points in the store
 	stored    schemas.Millis // due instant under which the store lists it; EndOfTime = it does not
+	touched   int32          // p.seals when it last changed
+	parts     uint8          // rows of points in the store
+	dirty     bool           // changed since the last seal
 }
+
+func (s *Slot) ID() schemas.TripID { return s.Trip.ID() }
 
 // Runner runs one step of one trip. The shell's goes through the trip's actor; a panic in
 // a step is a value here, with the stack, and leaves the trip as the step left it.
@@ -92,7 +93,7 @@ type Partition struct {
 	positions [schemas.NumInputs]Position
 	ledger    Ledger
 	looked    schemas.Millis // by lookAhead; means nothing
-	seals     int64          // made by this partition object
+	seals     int32          // made by this partition object
 	open      []openSeal
 	dirty     []*Slot
 	scratch   []byte // of the row being written, empty in between
@@ -290,8 +291,8 @@ func (p *Partition) find(id schemas.TripID) (*Slot, error) {
 }
 
 func (p *Partition) admit(t *trip.State, stored schemas.Millis) *Slot {
-	s := &Slot{ID: t.ID(), Trip: t, scheduled: schemas.EndOfTime, stored: stored}
-	p.trips[s.ID] = s
+	s := &Slot{Trip: t, scheduled: schemas.EndOfTime, stored: stored}
+	p.trips[t.ID()] = s
 	return s
 }
 
@@ -308,10 +309,10 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 		return nil, nil
 	}
 	s := p.admit(t, t.Due())
-	s.parts = t.Parts()
+	s.parts = uint8(t.Parts())
 	p.timers.schedule(s)
 	if t.AwaitsTariff() {
-		p.awaiting[s.ID] = true
+		p.awaiting[s.ID()] = true
 	}
 	return s, nil
 }
@@ -327,7 +328,7 @@ func (p *Partition) whole(id schemas.TripID) (*Slot, error) {
 
 // recall brings back the points of a trip that left memory.
 func (p *Partition) recall(s *Slot) error {
-	points, err := readPoints(p.store, s.ID, s.Trip.ToRecall())
+	points, err := readPoints(p.store, s.ID(), s.Trip.ToRecall())
 	if err == nil {
 		err = s.Trip.Recall(points...)
 	}
@@ -342,9 +343,9 @@ func (p *Partition) settle(s *Slot) {
 	p.timers.schedule(s)
 	p.changed(s)
 	if s.Trip.AwaitsTariff() {
-		p.awaiting[s.ID] = true
+		p.awaiting[s.ID()] = true
 	} else if len(p.awaiting) > 0 {
-		delete(p.awaiting, s.ID)
+		delete(p.awaiting, s.ID())
 	}
 	for _, a := range p.effects.Anomalies {
 		p.ledger.Anomalies[a.Kind]++
@@ -386,7 +387,7 @@ func (p *Partition) advance(s *Slot) {
 		// A timer that panics would do so for ever: say so, and leave the trip be until its
 		// next event.
 		p.letters = append(p.letters, schemas.DeadLetter{Partition: p.id, Offset: -1, Reason: schemas.DLQPanic,
-			TripID: s.ID, Detail: panicked, AppendedAt: schemas.NoTime})
+			TripID: s.ID(), Detail: panicked, AppendedAt: schemas.NoTime})
 		p.changed(s)
 		return
 	}

@@ -190,7 +190,7 @@ func (r panicking) Take(s *partition.Slot, env *trip.Env, e *schemas.Event) (sch
 }
 
 func (r panicking) Advance(s *partition.Slot, env *trip.Env) string {
-	if slices.Contains(r.ids, string(s.ID)) {
+	if slices.Contains(r.ids, string(s.ID())) {
 		return "boom"
 	}
 	return partition.Direct{}.Advance(s, env)

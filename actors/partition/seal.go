@@ -60,7 +60,7 @@ func (p *Partition) Seal(number int64) Sealed {
 	out.Changes = append(make([]Change, 0, 1+(rowsPerTrip+1)*len(p.dirty)), Change{[]byte(keyHeader), p.header(out.Seen)})
 	trips := p.tellTrips(number)
 	for _, s := range p.dirty {
-		if p.trips[s.ID] == s { // else it expired and a new trip took its rows over
+		if p.trips[s.ID()] == s { // else it expired and a new trip took its rows over
 			out.Changes = p.write(out.Changes, s, &in)
 		}
 	}
@@ -95,7 +95,7 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 	due := s.Trip.Due()
 	gone := s.Trip.Expired()
 	var key [64]byte // ids are rarely longer
-	head := appendTripKey(key[:0], s.ID)
+	head := appendTripKey(key[:0], s.ID())
 	point := func(part int) []byte { return binary.BigEndian.AppendUint32(head, uint32(part)) }
 	put := func(key, value []byte) {
 		rows = append(rows, Change{in.keep(key), in.keep(value)})
@@ -110,10 +110,10 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 	if gone {
 		parts = 0
 	}
-	for i := parts; i < s.parts; i++ {
+	for i := parts; i < int(s.parts); i++ {
 		remove(point(i))
 	}
-	s.parts = parts
+	s.parts = uint8(parts)
 	if gone {
 		remove(head)
 		due = schemas.EndOfTime
@@ -122,10 +122,10 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 	}
 	if s.stored != due {
 		if s.stored != schemas.EndOfTime {
-			remove(appendDueKey(p.scratch, DueTrip{s.stored, s.ID}))
+			remove(appendDueKey(p.scratch, DueTrip{s.stored, s.ID()}))
 		}
 		if due != schemas.EndOfTime {
-			rows = append(rows, Change{in.keep(appendDueKey(p.scratch, DueTrip{due, s.ID})), []byte{}})
+			rows = append(rows, Change{in.keep(appendDueKey(p.scratch, DueTrip{due, s.ID()})), []byte{}})
 		}
 		s.stored = due
 	}
@@ -136,8 +136,8 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 }
 
 func (p *Partition) forget(s *Slot) {
-	delete(p.trips, s.ID)
-	delete(p.awaiting, s.ID)
+	delete(p.trips, s.ID())
+	delete(p.awaiting, s.ID())
 	s.scheduled = schemas.EndOfTime
 	p.runner.Evict(s)
 }
@@ -190,9 +190,9 @@ func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 			p.forget(s)
 			continue
 		}
-		stale := s.touched+idle < p.seals || len(p.trips) > maxResident
+		stale := int64(s.touched)+idle < int64(p.seals) || len(p.trips) > maxResident
 		// A trip due soon must stay: the store is not asked again for instants before loadedTo.
-		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID] {
+		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID()] {
 			if p.abandoned == nil { // what it left is compared with windows in memory
 				s.Trip.Settle()
 			}
@@ -201,7 +201,7 @@ func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
 		p.forget(s)
 		evicted++
 	}
-	if evicted > 0 {
+	if evicted > 0 || len(p.timers) > len(p.trips)+len(p.trips)/4 {
 		p.timers.compact()
 	}
 	return evicted

@@ -40,3 +40,33 @@ func TestSweptTripsLeaveTheTimersToo(t *testing.T) {
 		}
 	}
 }
+
+// A trip under way is woken as its windows close, and then waits for its end again: the
+// instants that it no longer waits for must not pile up.
+func TestTimersOfTripsUnderWayDoNotPileUp(t *testing.T) {
+	const trips, points, every = 100, 12, 10 * schemas.Minute // longer than a window takes to close
+	p := New(0, Live, DefaultSettings(), &rule.Book{}, Direct{}, rows{}, 0)
+	offsets := [schemas.NumInputs]schemas.Offset{}
+	take := func(e schemas.Event) {
+		t.Helper()
+		r := schemas.Record{AppendedAt: schemas.NoTime, Offset: offsets[e.Topic], Event: e}
+		offsets[e.Topic]++
+		if err := p.Consume(&schemas.Batch{Records: []schemas.Record{r}}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := schemas.MinInstant
+	take(schemas.Event{Topic: schemas.Rides, Kind: schemas.RideRating, TripID: "clock", EventID: "ahead", At: start + schemas.Day})
+	for n := range points {
+		for i := range trips {
+			take(schemas.Event{Topic: schemas.Telemetry, Kind: schemas.Position, Has: schemas.HasPosition, LatLon: schemas.LatLon{Lat: -23, Lon: -46},
+				TripID: schemas.TripID(fmt.Sprintf("c%d", i)), EventID: schemas.EventID(fmt.Sprintf("e%d", n)), At: start + schemas.Millis(n)*every})
+		}
+		p.Seal(int64(n))
+		p.Committed(int64(n))
+		p.Sweep(1<<40, 1<<40)
+		if timers := len(p.timers); timers > trips*5/4+1 {
+			t.Fatalf("after %d positions of each: %d timers of %d trips", n+1, timers, p.Resident())
+		}
+	}
+}

@@ -17,7 +17,7 @@ type timer struct {
 }
 
 func (t timers) less(i, j int) bool {
-	return t[i].due < t[j].due || (t[i].due == t[j].due && t[i].slot.ID < t[j].slot.ID)
+	return t[i].due < t[j].due || (t[i].due == t[j].due && t[i].slot.ID() < t[j].slot.ID())
 }
 
 // schedule makes sure that the slot is woken at its trip's due instant.
@@ -43,9 +43,13 @@ func (t timers) up(i int) {
 }
 
 // compact lets go of the entries that are out of date: they hold on to slots that may have
-// left memory long before their instants come.
+// left memory long before their instants come, and a trip leaves one behind with each window
+// that closes.
 func (t *timers) compact() {
 	*t = slices.DeleteFunc(*t, func(e timer) bool { return e.due != e.slot.scheduled })
+	if cap(*t) > len(*t)+len(*t)/2 {
+		*t = slices.Clone(*t)
+	}
 	for i := range *t {
 		t.up(i)
 	}

@@ -87,8 +87,8 @@ func (p *Partition) tellTrips(number int64) []schemas.TripSummary {
 		p.summaries = make(map[schemas.TripID]summary)
 	}
 	for _, s := range p.dirty {
-		if p.trips[s.ID] == s && !s.Trip.Expired() {
-			p.summaries[s.ID] = summary{s.Trip.Summary(p.clock.watermark), number}
+		if p.trips[s.ID()] == s && !s.Trip.Expired() {
+			p.summaries[s.ID()] = summary{s.Trip.Summary(p.clock.watermark), number}
 		}
 	}
 	if len(p.summaries) == 0 {

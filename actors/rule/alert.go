@@ -9,7 +9,7 @@ import (
 
 // alert tells an episode. Strings that may alias an event are copied.
 func (e *episode) alert(v *version, f *Facts, decidedAt schemas.Millis, details map[string]string) schemas.Alert {
-	onset := schemas.EventID(e.onset)
+	onset := e.onsetID()
 	return schemas.Alert{
 		AlertID:     schemas.AlertID(e.ruleID, f.TripID, onset),
 		RuleID:      e.ruleID,

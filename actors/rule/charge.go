@@ -33,7 +33,7 @@ func (m *Memory) OnPayment(b *Book, f *Facts, p Payment, others []Payment, out E
 			if v == nil || v.kind != doubleCharge || second.At-first.At > v.duration || !m.remember(family.id, first.ID) {
 				continue
 			}
-			e := episode{ruleID: family.id, onset: []byte(first.ID), onsetAt: first.At}
+			e := episode{ruleID: family.id, onset: schemas.AppendPacked(nil, first.ID), onsetAt: first.At}
 			out.Alert(e.alert(v, f, second.At, chargeDetails(v, first, second)))
 		}
 	}
@@ -45,14 +45,15 @@ func (p Payment) before(q Payment) bool {
 
 // remember notes that a double charge is told; false = it was before.
 func (m *Memory) remember(ruleID string, onset schemas.EventID) bool {
-	for i := range m.charges {
-		if m.charges[i].onset == onset && m.charges[i].ruleID == ruleID {
+	told := m.told()
+	for i := range told {
+		if told[i].onset == onset && told[i].ruleID == ruleID {
 			return false
 		}
 	}
-	if len(m.charges) == maxCharges {
-		m.charges = slices.Delete(m.charges, 0, 1)
+	if len(told) == maxCharges {
+		told = slices.Delete(told, 0, 1)
 	}
-	m.charges = append(m.charges, charge{ruleID, schemas.EventID(strings.Clone(string(onset)))})
+	m.setTold(append(told, charge{ruleID, schemas.EventID(strings.Clone(string(onset)))}))
 	return true
 }

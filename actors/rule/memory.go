@@ -19,7 +19,7 @@ type Memory struct {
 	newestEvent schemas.Millis // the newest event time an expression was decided at
 
 	episodes []episode // by ascending ruleID, at most one per rule
-	charges  []charge  // oldest first
+	charges  *[]charge // oldest first; nil as long as there was none, as in nearly all trips
 }
 
 // episode is one stretch during which a rule's condition holds.
@@ -28,7 +28,7 @@ type episode struct {
 	kind   kind // none = over; the slot is kept for its buffer
 	fired  bool
 	count  int32  // points of the run so far (desvio, velocidade)
-	onset  []byte // event id; the slot's own buffer, used again and again
+	onset  []byte // event id, packed; the slot's own buffer, used again and again
 	// onsetAt is the onset's event time. Of a silence, which exists only once told, it is
 	// the instant at which it became one.
 	onsetAt schemas.Millis
@@ -48,11 +48,17 @@ const maxCharges = 64
 // begin opens an episode at an event.
 func (e *episode) begin(k kind, id schemas.EventID, at schemas.Millis, place schemas.LatLon) {
 	e.kind, e.fired, e.count = k, false, 0
-	e.onset = append(e.onset[:0], id...)
+	e.onset = schemas.AppendPacked(e.onset[:0], id)
 	e.onsetAt, e.place = at, place
 }
 
 func (e *episode) end() { e.kind = none }
+
+// onsetID is the text of the onset's id.
+func (e *episode) onsetID() schemas.EventID {
+	var text [64]byte
+	return schemas.EventID(schemas.AppendUnpacked(text[:0], e.onset))
+}
 
 // watches reports whether the book has rules of these kinds, and makes the memory fit it.
 func (m *Memory) watches(b *Book, kinds kind) bool {
@@ -72,10 +78,29 @@ func (m *Memory) adopt(b *Book) {
 	for i := range m.episodes {
 		m.episodes[i].ruleID = b.find(m.episodes[i].ruleID).id // share the book's string
 	}
-	m.charges = slices.DeleteFunc(m.charges, func(c charge) bool { return b.find(c.ruleID) == nil })
-	for i := range m.charges {
-		m.charges[i].ruleID = b.find(m.charges[i].ruleID).id
+	if m.charges == nil {
+		return
 	}
+	*m.charges = slices.DeleteFunc(*m.charges, func(c charge) bool { return b.find(c.ruleID) == nil })
+	for i := range *m.charges {
+		c := &(*m.charges)[i]
+		c.ruleID = b.find(c.ruleID).id
+	}
+}
+
+// told are the double charges remembered.
+func (m *Memory) told() []charge {
+	if m.charges == nil {
+		return nil
+	}
+	return *m.charges
+}
+
+func (m *Memory) setTold(charges []charge) {
+	if m.charges == nil {
+		m.charges = new([]charge)
+	}
+	*m.charges = charges
 }
 
 func (b *Book) find(ruleID string) *family {

@@ -135,8 +135,8 @@ func TestMemoryFollowsTheBook(t *testing.T) {
 	}
 	w.book = &Book{}
 	w.do("point 10:00:10 p3 kmh=90")
-	if len(w.memory.episodes)+len(w.memory.charges) != 0 {
-		t.Errorf("an empty book leaves %+v %+v", w.memory.episodes, w.memory.charges)
+	if len(w.memory.episodes)+len(w.memory.told()) != 0 {
+		t.Errorf("an empty book leaves %+v %+v", w.memory.episodes, w.memory.told())
 	}
 }
 
@@ -157,7 +157,7 @@ func TestChargesAreBounded(t *testing.T) {
 	for i := range 2 * maxCharges {
 		w.do(fmt.Sprintf("pay 10:%02d:%02d p%03d 5.00", i/60, i%60, i))
 	}
-	if n := len(w.memory.charges); n != maxCharges {
+	if n := len(w.memory.told()); n != maxCharges {
 		t.Errorf("%d charges remembered, want %d", n, maxCharges)
 	}
 	reread(t, &w.memory)
@@ -189,8 +189,8 @@ func TestMemoryAndAlertsDoNotAliasTheEvent(t *testing.T) {
 			t.Errorf("alert %d: %+v, want onset %s", i, got[i], want)
 		}
 	}
-	if m.charges[1].onset != "secnd" {
-		t.Errorf("charges %+v", m.charges)
+	if m.told()[1].onset != "secnd" {
+		t.Errorf("charges %+v", m.told())
 	}
 }
 

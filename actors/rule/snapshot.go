@@ -41,10 +41,11 @@ func (m *Memory) AppendTo(dst []byte) []byte {
 			dst = e.appendTo(dst)
 		}
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(m.charges)))
-	for i := range m.charges {
-		dst = appendString(dst, m.charges[i].ruleID)
-		dst = appendString(dst, m.charges[i].onset)
+	told := m.told()
+	dst = binary.AppendUvarint(dst, uint64(len(told)))
+	for i := range told {
+		dst = appendString(dst, told[i].ruleID)
+		dst = appendString(dst, told[i].onset)
 	}
 	return dst
 }
@@ -56,7 +57,8 @@ func (e *episode) appendTo(dst []byte) []byte {
 	}
 	dst = append(dst, byte(e.kind), fired)
 	dst = appendString(dst, e.ruleID)
-	dst = appendString(dst, e.onset)
+	var text [64]byte
+	dst = appendString(dst, schemas.AppendUnpacked(text[:0], e.onset))
 	dst = appendMillis(dst, e.onsetAt)
 	dst = binary.AppendUvarint(dst, uint64(e.count))
 	if e.kind == stop {
@@ -100,7 +102,7 @@ func Decode(b []byte) (m Memory, rest []byte, err error) {
 		if r.err != nil {
 			break
 		}
-		m.charges = append(m.charges, charge{string(r.bytes()), schemas.EventID(r.bytes())})
+		m.setTold(append(m.told(), charge{string(r.bytes()), schemas.EventID(r.bytes())}))
 	}
 	if r.err != nil {
 		return Memory{}, b, fmt.Errorf("%w: %w at byte %d", ErrSnapshot, r.err, len(b)-len(r.b))
@@ -179,7 +181,7 @@ func (r *reader) episode() (e episode) {
 	}
 	e.fired = fired == 1
 	e.ruleID = string(r.bytes())
-	e.onset = append(e.onset, r.bytes()...)
+	e.onset = schemas.AppendPacked(nil, schemas.EventID(r.bytes()))
 	e.onsetAt = r.millis()
 	count := r.uvarint()
 	if count > math.MaxInt32 {

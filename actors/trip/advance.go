@@ -119,10 +119,10 @@ func (s *State) summarise(env *Env) {
 	}
 	s.droppedAt = s.dropDue(env)
 	s.stage = summarised
-	s.billing.noTariff = false // no tariff helps any more
+	s.noTariff = false // no tariff helps any more
 	s.track, s.parts, s.fresh = track{}, 0, 0
 	s.links = nil
-	s.rides, s.details = nil, nil
+	s.rides = nil
 	all := s.names
 	s.names = texts{}
 	for i := range s.payments {

@@ -94,7 +94,7 @@ func (s *State) alertsDue(env *Env) schemas.Millis {
 func (s *State) facts(env *Env) *rule.Facts {
 	t := &s.story
 	f := &env.facts
-	*f = rule.Facts{TripID: s.id, Region: s.detail(t.region).Region, Category: s.detail(t.category).Category, Route: s.detail(t.route).Route,
+	*f = rule.Facts{TripID: s.id, Region: t.region.Region, Category: t.category.Category, Route: t.route.Route,
 		DistanceMM: s.ridden.mm, Points: int64(s.ridden.points), Rejected: int64(s.ridden.rejected), Multiplier: t.multiplier}
 	if t.phase == running || t.phase == ended {
 		f.Start = t.start

@@ -28,9 +28,12 @@ type story struct {
 	startRef   idRef // the event it was taken from: of the track when inferred, else of names
 	phase      phase
 	inferred   bool // the start is the first accepted point
-	// region, category and route are those of these details, or of none.
-	region, category, route detailRef
+	// region, category and route are those of these details; nothingSaid when no event tells them.
+	region, category, route *schemas.RideDetail
 }
+
+// nothingSaid is what no ride event says.
+var nothingSaid schemas.RideDetail
 
 func (t *story) ended() bool { return t.phase >= ended }
 
@@ -53,7 +56,7 @@ func (s *State) tell() story {
 			first[r.kind] = r
 		}
 	}
-	t := story{multiplier: schemas.OneMils, matchAt: schemas.NoTime}
+	t := story{multiplier: schemas.OneMils, matchAt: schemas.NoTime, region: &nothingSaid, category: &nothingSaid, route: &nothingSaid}
 	for _, k := range []schemas.Kind{schemas.RideRequest, schemas.RideStart, schemas.RideMatch} {
 		if r := first[k]; r != nil { // later kinds in this list win
 			if r.has.Has(schemas.HasRegion) {
@@ -66,7 +69,7 @@ func (s *State) tell() story {
 				t.route = r.detail
 			}
 			if r.has.Has(schemas.HasMultiplier) && k != schemas.RideRequest {
-				t.multiplier = s.detail(r.detail).Multiplier
+				t.multiplier = r.detail.Multiplier
 			}
 		}
 	}
@@ -97,8 +100,8 @@ func (s *State) tell() story {
 
 // place is where the tariff of the trip is looked for.
 func (s *State) place() tariff.Place {
-	return tariff.Place{Region: s.detail(s.story.region).Region, HasRegion: s.story.region != 0,
-		Category: s.detail(s.story.category).Category, HasCategory: s.story.category != 0}
+	t := &s.story
+	return tariff.Place{Region: t.region.Region, HasRegion: t.region != &nothingSaid, Category: t.category.Category, HasCategory: t.category != &nothingSaid}
 }
 
 // retell reads the story again after a change of the effective events, and settles.
@@ -120,7 +123,6 @@ func (s *State) recount() {
 type billing struct {
 	last     *schemas.Bill // newest version; nil = none yet
 	*history               // valid with it
-	noTariff bool          // a bill is due but for a tariff
 }
 
 type history struct {
@@ -183,21 +185,21 @@ func contentOf(b schemas.Bill) schemas.Bill {
 // when none is.
 func (s *State) owed(env *Env) *schemas.Bill {
 	t := &s.story
-	s.billing.noTariff = s.billing.noTariff && t.ended()
+	s.noTariff = s.noTariff && t.ended()
 	if !t.ended() || env.Watermark < t.end || (t.phase == cancelled && t.matchAt == schemas.NoTime) {
 		return nil
 	}
 	price := s.price(env)
 	if price == nil {
-		if !s.billing.noTariff {
-			s.billing.noTariff = true
+		if !s.noTariff {
+			s.noTariff = true
 			env.Out.anomaly(schemas.AnomalyNoTariff, s.id, "")
 		}
 		return nil
 	}
-	s.billing.noTariff = false
-	b := &schemas.Bill{TripID: s.id, Currency: price.Currency, TariffID: price.TariffID, Region: s.detail(t.region).Region,
-		Category: s.detail(t.category).Category, Multiplier: t.multiplier, Start: t.start, End: t.end}
+	s.noTariff = false
+	b := &schemas.Bill{TripID: s.id, Currency: price.Currency, TariffID: price.TariffID, Region: t.region.Region,
+		Category: t.category.Category, Multiplier: t.multiplier, Start: t.start, End: t.end}
 	if t.phase == cancelled {
 		if t.end-t.matchAt < schemas.Millis(price.GraceS)*schemas.Second {
 			return nil

@@ -20,9 +20,9 @@ func (e *encoder) name(t *texts, ref idRef) {
 	switch {
 	case ref == 0:
 		e.uint(0)
-	case t.arena[ref-1] == packedUUID:
+	case schemas.IsPackedUUID(t.arena[ref-1:]):
 		e.uint(36)
-		e.b = appendText(e.b, t.entry(ref))
+		e.b = schemas.AppendUnpacked(e.b, t.entry(ref))
 	default:
 		e.b = append(e.b, t.entry(ref)...) // length and text it is
 	}
@@ -89,13 +89,13 @@ func (d *decoder) id() schemas.EventID {
 		d.bad = true
 		return ""
 	}
-	n := entryLen(d.b)
+	n := schemas.PackedLen(d.b)
 	if n <= 0 || n > len(d.b) {
 		d.bad = true
 		return ""
 	}
 	var buf [64]byte
-	id := schemas.EventID(appendText(buf[:0], d.take(uint64(n))))
+	id := schemas.EventID(schemas.AppendUnpacked(buf[:0], d.take(uint64(n))))
 	d.bad = d.bad || id == ""
 	return id
 }

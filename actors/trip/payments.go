@@ -53,7 +53,7 @@ func (s *State) findPayment(id schemas.EventID) (member, bool) {
 
 func (s *State) paymentOf(id schemas.EventID) *payment {
 	var buf [64]byte
-	entry := appendEntry(buf[:0], id)
+	entry := schemas.AppendPacked(buf[:0], id)
 	for i := range s.payments {
 		if s.names.is(s.payments[i].id, entry) {
 			return &s.payments[i]

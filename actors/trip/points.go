@@ -99,7 +99,7 @@ func (t *track) appendPoints(dst []byte, links map[schemas.EventID]schemas.Event
 		}
 		e.b = append(e.b, t.ids.entry(p.id)...)
 		if target != "" {
-			e.b = appendEntry(e.b, target)
+			e.b = schemas.AppendPacked(e.b, target)
 		}
 	}
 	return e.b

@@ -6,11 +6,11 @@ import (
 	"taximeter/schemas"
 )
 
-// ride is one accepted event of corridas.eventos. It holds no pointer.
+// ride is one accepted event of corridas.eventos.
 type ride struct {
 	at            schemas.Millis
-	id, rectifies idRef // in the trip's names
-	detail        detailRef
+	id, rectifies idRef               // in the trip's names
+	detail        *schemas.RideDetail // shared with other events, also of other trips
 	has           schemas.Fields
 	kind          schemas.Kind
 	void          bool // rectified by another
@@ -48,27 +48,14 @@ func (s *State) nameOf(id schemas.EventID) idRef {
 	return s.names.add(id)
 }
 
-// detailOf keeps what a ride event says, once.
-func (s *State) detailOf(w *words, d *schemas.RideDetail) detailRef {
-	for i := range s.details {
-		if k := &s.details[i]; k.Region == d.Region && k.Category == d.Category && k.Multiplier == d.Multiplier && slices.Equal(k.Route, d.Route) {
-			return detailRef(i + 1)
+// detailOf keeps what a ride event says, once: most events of a trip say the same.
+func (s *State) detailOf(w *words, d *schemas.RideDetail) *schemas.RideDetail {
+	for i := range s.rides {
+		if k := s.rides[i].detail; k.Region == d.Region && k.Category == d.Category && k.Multiplier == d.Multiplier && slices.Equal(k.Route, d.Route) {
+			return k
 		}
 	}
-	s.details = append(roomFor(s.details, 1, 1), schemas.RideDetail{Region: w.keep(d.Region), Category: w.keep(d.Category),
-		Multiplier: d.Multiplier, Route: slices.Clone(d.Route)})
-	return detailRef(len(s.details))
-}
-
-// detailRef is a place in the trip's details, plus one; 0 = of none.
-type detailRef int32
-
-// detail is what a ride event says; of none nothing.
-func (s *State) detail(ref detailRef) schemas.RideDetail {
-	if ref == 0 {
-		return schemas.RideDetail{}
-	}
-	return s.details[ref-1]
+	return w.detail(d)
 }
 
 // tellExtra notes an effective start or end that has no effect of its own as an anomaly.
@@ -115,7 +102,7 @@ func (s *State) findRide(id schemas.EventID) (member, bool) {
 
 func (s *State) rideOf(id schemas.EventID) *ride {
 	var buf [64]byte
-	entry := appendEntry(buf[:0], id)
+	entry := schemas.AppendPacked(buf[:0], id)
 	for i := range s.rides {
 		if s.names.is(s.rides[i].id, entry) {
 			return &s.rides[i]

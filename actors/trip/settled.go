@@ -16,17 +16,17 @@ import (
 // settled is what memory keeps of the points that it let go of: the first ones of the track.
 // The first point in memory is accepted, and the last one that is summed up here.
 type settled struct {
-	count     int32  // of points that are not in memory
-	parts     uint8  // in the store, that hold points summed up here: the first so many
-	prints    []byte // of the ids, ascending, printLen bytes each
-	decisions runs   // of the filter
+	ids       fingerprints // of the points that are not in memory
+	decisions runs         // of the filter
 	// content is that of the window of the first point in memory, as of that point; ridden
 	// is the stretch from the trip's start, which does not move while points are not in memory.
 	content content
 	ridden  stretch
 	first   firstPoint
-	// windows before that one which were published; their contents follow from the points.
-	windows windowList
+	// windows before that one, which were published; their contents follow from the points.
+	windows   windowList
+	published int32 // of them
+	parts     uint8 // in the store, that hold points summed up here: the first so many
 }
 
 // firstPoint is the first accepted one.
@@ -42,9 +42,6 @@ const (
 	// closedLen points a part must hold before any of them leaves, because then it cannot be
 	// joined with others any more, and MaxParts must do for a long ride.
 	closedLen = 4
-	// printLen bytes tell 16.7 million ids apart. In a trip of 167 points one new event in
-	// 100,000 has the points read back for nothing.
-	printLen = 3
 )
 
 // len is how many points the track has, in memory or not.
@@ -52,7 +49,7 @@ func (t *track) len() int {
 	if t.settled == nil {
 		return len(t.points)
 	}
-	return int(t.settled.count) + len(t.points)
+	return int(t.settled.ids.count) + len(t.points)
 }
 
 // openPart is the first part that, like all after it, holds only points in memory: these
@@ -89,25 +86,8 @@ func (s *State) crowded() bool { return s.parts == MaxParts && s.track.openPart(
 // holds reports whether an id may be that of a point; false is certain.
 func (p *settled) holds(id schemas.EventID) bool {
 	var buf [64]byte
-	want := printOf(appendEntry(buf[:0], id))
-	lo, hi := 0, int(p.count)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if p.print(mid) < want {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo < int(p.count) && p.print(lo) == want
+	return p.ids.has(fingerprintOf(schemas.AppendPacked(buf[:0], id)))
 }
-
-func (p *settled) print(i int) uint32 {
-	b := p.prints[printLen*i:]
-	return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
-}
-
-func printOf(entry []byte) uint32 { return uint32(hash(entry) >> (64 - 8*printLen)) }
 
 // Settle lets go of points. The parts written so far must be in the store, for good.
 func (s *State) Settle() {
@@ -124,9 +104,10 @@ func (s *State) Settle() {
 	closed := 0
 	for w := t.windows; w[closed].version > 0 && w[closed].start < windowStart(t.points[n].at); closed++ {
 		past.windows.add(&w[closed])
+		past.published++
 	}
 	tail := track{windows: slices.Clone(t.windows[closed:]), settled: past, points: slices.Clone(t.points[n:])}
-	tail.ids.arena = make([]byte, 0, (len(tail.points)+2)*packedLen)
+	tail.ids.arena = make([]byte, 0, leastArena)
 	for i := range tail.points {
 		p := &tail.points[i]
 		p.id = tail.ids.addEntry(t.ids.entry(p.id))
@@ -166,18 +147,15 @@ func (s *State) settleable() (n int) {
 
 // sumUp takes n points that leave, and the one after them but for its id.
 func (p *settled) sumUp(t *track, n int, of *story) {
-	prints := make([]uint32, 0, int(p.count)+n)
-	for i := range int(p.count) {
-		prints = append(prints, p.print(i))
-	}
+	ids := p.ids.appendTo(make([]fingerprint, 0, int(p.ids.count)+n))
 	last := 0 // of the accepted ones
 	for i := range n + 1 {
 		pt := &t.points[i]
 		if i < n {
 			p.decisions.add(pt.state)
-			prints = append(prints, printOf(t.ids.entry(pt.id)))
+			ids = append(ids, fingerprintOf(t.ids.entry(pt.id)))
 		}
-		if i == 0 && p.count > 0 {
+		if i == 0 && p.ids.count > 0 {
 			continue // is summed up
 		}
 		p.parts = max(p.parts, pt.part+1)
@@ -196,12 +174,7 @@ func (p *settled) sumUp(t *track, n int, of *story) {
 			last = i
 		}
 	}
-	p.count += int32(n)
-	slices.Sort(prints)
-	p.prints = make([]byte, 0, printLen*len(prints))
-	for _, v := range prints {
-		p.prints = append(p.prints, byte(v>>16), byte(v>>8), byte(v))
-	}
+	p.ids = newFingerprints(ids)
 }
 
 // ToRecall is how many parts Recall needs, from the first; 0 = all points are in memory.
@@ -218,7 +191,7 @@ func (s *State) Recall(parts ...[]byte) error {
 	if err := whole.restorePoints(parts, &s.links); err != nil {
 		return fmt.Errorf("%w: trip %q: %w", ErrSnapshot, s.id, err)
 	}
-	n, at := int(past.count), t.points[0]
+	n, at := int(past.ids.count), t.points[0]
 	if len(whole.points) <= n || whole.points[n].at != at.at || !whole.ids.is(whole.points[n].id, t.ids.entry(at.id)) {
 		return fmt.Errorf("%w: trip %q: the parts of its points do not hold the %d that left memory", ErrSnapshot, s.id, n)
 	}
@@ -233,7 +206,7 @@ func (s *State) Recall(parts ...[]byte) error {
 		whole.points = append(whole.points, p)
 	}
 	d = decoder{b: past.windows.list}
-	whole.restoreWindows(&d, uint64(past.windows.count))
+	whole.restoreWindows(&d, uint64(past.published))
 	whole.windows = append(whole.windows, t.windows...)
 	*t = whole
 	s.recount()
@@ -265,14 +238,13 @@ func (r *runs) end() {
 
 // windowList is windows in their order, start and version of each.
 type windowList struct {
-	list  []byte
-	last  schemas.Millis // start of the last one
-	count int32
+	list []byte
+	last schemas.Millis // start of the last one
 }
 
 func (l *windowList) add(w *tripWindow) {
 	e := encoder{l.list}
 	e.int(int64(w.start-l.last) / int64(WindowSize))
 	e.uint(uint64(w.version))
-	l.list, l.last, l.count = e.b, w.start, l.count+1
+	l.list, l.last = e.b, w.start
 }

@@ -44,7 +44,7 @@ func (s *State) AppendHead(dst []byte) []byte {
 	e := encoder{append(dst, SnapshotFormat)}
 	e.text(string(s.id))
 	e.uint(uint64(s.stage))
-	e.bits(s.noEndTold, s.noSummary, s.billing.noTariff, s.billing.last != nil)
+	e.bits(s.noEndTold, s.noSummary, s.noTariff, s.billing.last != nil)
 	e.int(int64(s.lastMove))
 	e.int(int64(s.due))
 	e.int(int64(s.droppedAt))
@@ -75,7 +75,7 @@ func RestoreParts(head []byte, points ...[]byte) (*State, error) {
 	s.id = schemas.TripID(d.text())
 	s.stage = stage(d.below(uint64(expired) + 1))
 	var billed bool
-	d.bits(&s.noEndTold, &s.noSummary, &s.billing.noTariff, &billed)
+	d.bits(&s.noEndTold, &s.noSummary, &s.noTariff, &billed)
 	s.lastMove = schemas.Millis(d.int())
 	s.due = schemas.Millis(d.int())
 	s.droppedAt = schemas.Millis(d.int())
@@ -156,10 +156,11 @@ func (t *track) appendTo(e *encoder) {
 	decisions.end()
 	e.b = decisions.done
 	var known windowList
+	published := 0
 	if t.settled != nil {
-		known = t.settled.windows
+		known, published = t.settled.windows, int(t.settled.published)
 	}
-	e.uint(uint64(int(known.count) + len(t.windows)))
+	e.uint(uint64(published + len(t.windows)))
 	known.list = append(e.b, known.list...)
 	for i := range t.windows {
 		known.add(&t.windows[i])
@@ -224,7 +225,7 @@ func (s *State) appendRide(e *encoder, r *ride) {
 	e.uint(uint64(r.verdict))
 	e.bits(r.void)
 	e.uint(uint64(r.has))
-	d := s.detail(r.detail)
+	d := r.detail
 	e.text(d.Region)
 	e.text(d.Category)
 	e.int(int64(d.Multiplier))

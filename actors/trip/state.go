@@ -83,7 +83,6 @@ type State struct {
 	links    map[schemas.EventID]schemas.EventID // retifica of telemetry events; the other topics hold their own
 	names    texts                               // ids of rides and payments
 	rides    []ride                              // sorted by (at, id)
-	details  []schemas.RideDetail                // of rides, each once: most events of a trip say the same
 	payments []payment                           // sorted by (at, id)
 	chains   *[schemas.NumInputs]chains          // nil as long as no event links to another
 	story    story                               // what the ride events and the first point say; kept current
@@ -96,6 +95,7 @@ type State struct {
 	fresh      uint32 // points that no part holds
 	parts      uint8  // written of the points
 	stage      stage
+	noTariff   bool // a bill is due but for a tariff
 	noEndTold  bool
 	noSummary  bool           // began with a payment older than the horizon: the summary is gone
 	droppedAt  schemas.Millis // event time at which the detail was no longer due; valid when not detailed
@@ -127,7 +127,7 @@ func (s *State) Due() schemas.Millis { return s.due }
 func (s *State) Expired() bool { return s.stage == expired }
 
 // AwaitsTariff reports whether a bill is due but for a tariff.
-func (s *State) AwaitsTariff() bool { return s.billing.noTariff }
+func (s *State) AwaitsTariff() bool { return s.noTariff }
 
 // MarkNoSummary notes that the trip began with a payment older than the horizon.
 func (s *State) MarkNoSummary() { s.noSummary = true }
@@ -173,7 +173,7 @@ func (s *State) seen(e *schemas.Event) (same, seen bool) {
 		}
 	case schemas.Rides:
 		if r := s.rideOf(e.EventID); r != nil {
-			d := s.detail(r.detail)
+			d := r.detail
 			return r.at == e.At && r.kind == e.Kind && sameLink(s.names.id(r.rectifies), e) &&
 				r.has == e.Has && d.Region == e.Ride.Region && d.Category == e.Ride.Category && d.Multiplier == e.Ride.Multiplier, true
 		}

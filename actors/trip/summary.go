@@ -5,7 +5,7 @@ import "taximeter/schemas"
 // Summary is the trip as it stands, for tables that people read. It allocates nothing.
 func (s *State) Summary(watermark schemas.Millis) schemas.TripSummary {
 	t := &s.story
-	out := schemas.TripSummary{TripID: s.id, Phase: t.phase.String(), Region: s.detail(t.region).Region, Category: s.detail(t.category).Category,
+	out := schemas.TripSummary{TripID: s.id, Phase: t.phase.String(), Region: t.region.Region, Category: t.category.Category,
 		Start: schemas.NoTime, End: schemas.NoTime, StartInferred: t.inferred, Reconciliation: s.Reconcile(watermark)}
 	if t.phase >= running {
 		end := schemas.EndOfTime

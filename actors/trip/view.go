@@ -75,7 +75,7 @@ func (s *State) View(env *Env) View {
 		v.Multiplier = v.Bill.Multiplier
 	}
 	v.Events = EventCounts{Telemetry: s.track.len(), Rides: len(s.rides), Payments: len(s.payments),
-		Remembered: s.track.ids.count + len(s.rides) + len(s.payments), Duplicates: int(s.duplicates)}
+		Remembered: s.track.ids.len() + len(s.rides) + len(s.payments), Duplicates: int(s.duplicates)}
 	for i := range s.track.windows {
 		w := &s.track.windows[i]
 		v.Windows = append(v.Windows, WindowView{s.window(w, schemas.Counted), w.version > 0})
@@ -109,8 +109,8 @@ func (s *State) whyNotBilled(env *Env) string {
 		return ""
 	case s.stage != detailed:
 		return "the trip's detail was dropped before a bill was due"
-	case s.billing.noTariff:
-		return fmt.Sprintf("no tariff in force at %s for region %q, category %q", t.start, s.detail(t.region).Region, s.detail(t.category).Category)
+	case s.noTariff:
+		return fmt.Sprintf("no tariff in force at %s for region %q, category %q", t.start, t.region.Region, t.category.Category)
 	case t.phase == waiting:
 		return "no start seen: neither an INICIO nor an accepted position"
 	case t.phase == running:
