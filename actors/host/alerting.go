@@ -25,10 +25,10 @@ type alerting struct {
 	dial func(ctx context.Context) (AlertSender, error)
 
 	// Of the sending goroutine.
-	to      AlertSender                  // nil = none
-	sent    map[string]schemas.SentAlert // found in the log at the last opening
-	logNext schemas.Offset               // where reading back begins
-	readTo  schemas.Offset               // where it ended the last time
+	to      AlertSender         // nil = none
+	sent    []schemas.SentAlert // found in the log at the last opening, in its order
+	logNext schemas.Offset      // where reading back begins
+	readTo  schemas.Offset      // where it ended the last time
 
 	mu  sync.Mutex // guards lot
 	lot *lot
@@ -60,11 +60,7 @@ func (a *alerting) begin() {
 		if err != nil {
 			return fmt.Errorf("read the log of alerts: %w", err)
 		}
-		a.readTo = next
-		a.sent = make(map[string]schemas.SentAlert, len(sent))
-		for _, alert := range sent {
-			a.sent[alert.AlertID] = alert
-		}
+		a.readTo, a.sent = next, sent
 		if a.waiting() == nil {
 			a.logNext = next // nothing is unacknowledged
 		}
@@ -94,8 +90,12 @@ func (a *alerting) sendLot(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	rest := make([]schemas.Alert, 0, len(l.alerts))
+	sent := make(map[string]bool, len(a.sent))
+	for _, alert := range a.sent {
+		sent[alert.AlertID] = true
+	}
 	for _, alert := range l.alerts {
-		if _, sent := a.sent[alert.AlertID]; !sent {
+		if !sent[alert.AlertID] {
 			rest = append(rest, alert)
 		}
 	}

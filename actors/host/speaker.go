@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 
 	"taximeter/checkpoint"
 	"taximeter/schemas"
@@ -68,10 +66,10 @@ func (s *Speaker) Close() {
 // Opened is closed when both lines have been opened once: then Sent tells what was sent before.
 func (s *Speaker) Opened() <-chan struct{} { return s.opened }
 
-// Sent is the alerts that earlier runs had sent at or after the entry's log position,
-// and the position after them. Valid once Opened is closed and before Alerts is called.
+// Sent is the alerts that earlier runs had sent at or after the entry's log position, in
+// the order in which they were sent, and the position after them. Valid once Opened is closed and before Alerts is called.
 func (s *Speaker) Sent() (sent []schemas.SentAlert, logNext schemas.Offset) {
-	return slices.Collect(maps.Values(s.alerts.sent)), s.alerts.logNext
+	return s.alerts.sent, s.alerts.logNext
 }
 
 // Published is the newest manifest number whose outbox is known to be public.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -153,6 +154,24 @@ func TestALostAnswerPublishesNothingTwice(t *testing.T) {
 	eventually(t, "all published", func() bool { return s.Published() == 3 })
 	if !slices.Equal(w.outputs, []checkpoint.Number{1, 2, 3}) {
 		t.Errorf("published %v", w.outputs)
+	}
+}
+
+func TestWhatWasSentIsToldInTheLogsOrder(t *testing.T) {
+	w := &topics{}
+	for i := range 20 {
+		w.alerts = append(w.alerts, strconv.Itoa(i))
+	}
+	s, _ := w.speaker(t, checkpoint.Entry{})
+	<-s.Opened()
+	sent, _ := s.Sent()
+	for i, a := range sent {
+		if a.AlertID != w.alerts[i] {
+			t.Fatalf("number %d is %s: %v", i, a.AlertID, sent)
+		}
+	}
+	if len(sent) != len(w.alerts) {
+		t.Errorf("%d of %d were told", len(sent), len(w.alerts))
 	}
 }
 

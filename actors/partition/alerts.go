@@ -20,7 +20,7 @@ type fact struct {
 }
 
 // Recover takes what a new owner knows of alerts: those that the last cut left unsent, those
-// found in the log of sent ones behind the cut's position, and ids that the last cut knew as sent.
+// found in the log of sent ones behind the cut's position, in its order, and ids that the last cut knew as sent.
 //
 // What lies behind the position was decided after the cut, by a run that may have seen the topics
 // otherwise against each other. An episode begins with whatever came last, so replay may tell the
@@ -34,6 +34,7 @@ func (p *Partition) Recover(unsent []schemas.Alert, sent []schemas.SentAlert, se
 	}
 	for _, a := range sent {
 		p.suppress[a.AlertID] = fact{a.RuleID, a.TripID}
+		p.standing = append(p.standing, a.AlertID)
 	}
 	for _, a := range unsent {
 		if _, sent := p.suppress[a.AlertID]; sent {
@@ -44,14 +45,16 @@ func (p *Partition) Recover(unsent []schemas.Alert, sent []schemas.SentAlert, se
 	}
 }
 
-// alreadySent reports whether an alert was sent before replay came to it.
+// alreadySent reports whether an alert was sent before replay came to it. What is told under a
+// new id was sent as the first that still stands for its rule and trip: their facts come in
+// order, whatever their ids.
 func (p *Partition) alreadySent(a *schemas.Alert) bool {
 	if _, sent := p.suppress[a.AlertID]; sent {
 		delete(p.suppress, a.AlertID)
 		return true
 	}
-	for id, f := range p.suppress {
-		if f == (fact{a.RuleID, a.TripID}) {
+	for _, id := range p.standing {
+		if p.suppress[id] == (fact{a.RuleID, a.TripID}) {
 			p.suppress[id] = fact{} // it stood for this one
 			return true
 		}
@@ -65,4 +68,5 @@ func (p *Partition) replayed() {
 	for id := range p.suppress {
 		p.suppress[id] = fact{}
 	}
+	p.standing = nil
 }

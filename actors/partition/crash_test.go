@@ -291,6 +291,48 @@ func TestTheNextFactOfATripIsTold(t *testing.T) {
 	}
 }
 
+// Facts of one rule and trip come in their order, so each stands for the first that replay tells
+// under an id that nobody knows. Were it any of them, the one that is left would swallow the next
+// fact, which the run before had decided and not told. Found by model/onsets.pml.
+func TestOfSeveralFactsTheFirstToldStandsForTheFirst(t *testing.T) {
+	charge := func(offset schemas.Offset, second schemas.Millis, amount schemas.Cents) schemas.Record {
+		return schemas.Record{Offset: offset, Key: []byte("c"), AppendedAt: schemas.NoTime, Event: schemas.Event{Topic: schemas.Payments,
+			Kind: schemas.PayAuthorization, TripID: "c", EventID: nameOf(int(offset)), At: t0 + second*schemas.Second, Payment: schemas.PaymentDetail{Amount: amount}}}
+	}
+	const facts = 6
+	var charges []schemas.Record
+	for i := range schemas.Offset(facts) {
+		at, amount := schemas.Millis(i)*600, schemas.Cents(500+100*i)
+		charges = append(charges, charge(2*i, at, amount), charge(2*i+1, at+1, amount))
+	}
+	s := eventFile(0)
+	s.book = everyRule()
+	rows := memStore{}
+	p := s.fresh(nil, rows, 0)
+	rows.apply(p.Seal(1).Changes)
+	consume(t, p, charges, 0)
+	decided := slices.Clone(p.Unsent())
+	if len(decided) != facts {
+		t.Fatalf("%d alerts of %d facts", len(decided), facts)
+	}
+	var sent []schemas.SentAlert
+	for i, a := range decided[:facts-1] {
+		told := schemas.SentAlert{AlertID: a.AlertID, RuleID: a.RuleID, TripID: a.TripID}
+		if i == 0 {
+			told.AlertID = "of another onset"
+		}
+		sent = append(sent, told)
+	}
+	for range 20 { // whoever takes any of them is right now and then
+		p = s.restore(t, rows, 0)
+		p.Recover(nil, sent, nil)
+		consume(t, p, charges, 0)
+		if left := p.Unsent(); len(left) != 1 || left[0].AlertID != decided[facts-1].AlertID {
+			t.Errorf("told are %+v, want the one that was not told before: %s", left, decided[facts-1].AlertID)
+		}
+	}
+}
+
 type dearAndMoving struct{}
 
 func (dearAndMoving) Holds(f *rule.Facts, _ schemas.Millis) (bool, error) {

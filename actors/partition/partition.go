@@ -102,6 +102,7 @@ type Partition struct {
 	summaries map[schemas.TripID]summary    // told since the base's cut
 	unsent    []schemas.Alert               // decided, not yet acknowledged as sent
 	suppress  map[string]fact               // alerts known to be sent already, not yet reached again
+	standing  []string                      // of their ids those that may stand for a fact, in the order in which they were sent
 	abandoned *Abandoned                    // what a restore left behind; nil = nothing, or it was reached
 }
 
