@@ -63,21 +63,23 @@ var namespaceUUID = uuid5([16]byte{0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd
 
 // BillEventID is the eventId of version v of a trip's bill: the same on every node and every retry.
 func BillEventID(trip TripID, version int) EventID {
-	return EventID(formatUUID(uuid5(namespaceUUID, "fatura/"+string(trip)+"/"+strconv.Itoa(version))))
+	return EventID(formatUUID(uuid5(namespaceUUID, "fatura/", string(trip), "/", strconv.Itoa(version))))
 }
 
 // AlertID names the fact an alert tells: one rule, one trip, one onset.
 func AlertID(rule string, trip TripID, onset EventID) string {
-	return formatUUID(uuid5(namespaceUUID, "alerta/"+rule+"/"+string(trip)+"/"+string(onset)))
+	return formatUUID(uuid5(namespaceUUID, "alerta/", rule, "/", string(trip), "/", string(onset)))
 }
 
-// uuid5 is RFC 9562 version 5 (SHA-1 of name space and name).
-func uuid5(ns [16]byte, name string) [16]byte {
-	h := sha1.New()
-	h.Write(ns[:])
-	h.Write([]byte(name))
-	var u [16]byte
-	copy(u[:], h.Sum(nil))
+// uuid5 is RFC 9562 version 5 (SHA-1 of name space and name, here in its parts).
+func uuid5(ns [16]byte, name ...string) [16]byte {
+	var room [256]byte // so that nothing is allocated for a name of usual length
+	b := append(room[:0], ns[:]...)
+	for _, part := range name {
+		b = append(b, part...)
+	}
+	sum := sha1.Sum(b)
+	u := [16]byte(sum[:])
 	u[6] = u[6]&0x0f | 0x50
 	u[8] = u[8]&0x3f | 0x80
 	return u

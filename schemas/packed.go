@@ -1,6 +1,9 @@
 package schemas
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Packed ids are event ids as they are kept by the million: 0 and 16 bytes for a canonical
 // UUID, else uvarint length and text; of no id nothing.
@@ -18,7 +21,7 @@ func AppendPacked(dst []byte, id EventID) []byte {
 	}
 	if len(id) == 36 {
 		at := len(dst)
-		dst = append(dst, packedUUID)
+		dst = append(slices.Grow(dst, packedUUIDLen), packedUUID)
 		if packed, ok := packUUID(dst, id); ok {
 			return packed
 		}

@@ -58,3 +58,17 @@ func TestVerdictsReadBack(t *testing.T) {
 		t.Errorf("a word that is no verdict: %v", err)
 	}
 }
+
+func TestAnIDTakesOneAllocation(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { sink = string(BillEventID("298817aa-1441-4386-a161-6402b9aa41e8", 2)) }); n > 1 {
+		t.Errorf("an id of a bill takes %.0f allocations", n)
+	}
+	var packed []byte
+	if n := testing.AllocsPerRun(100, func() {
+		packed = AppendPacked(nil, "298817aa-1441-4386-a161-6402b9aa41e8")
+	}); n > 1 || cap(packed) > 24 {
+		t.Errorf("a packed id takes %.0f allocations, of %d bytes in the end", n, cap(packed))
+	}
+}
+
+var sink string

@@ -294,7 +294,10 @@ func HeaderKey() []byte { return []byte(keyHeader) }
 
 // TripKey is the row of one trip's head. The length in front keeps the rows of a trip whose
 // id begins with another's apart.
-func TripKey(id schemas.TripID) []byte { return appendTripKey(nil, id) }
+func TripKey(id schemas.TripID) []byte {
+	const around = len(prefixRow) + binary.MaxVarintLen16 + 4 // length, and the part of PointsKey
+	return appendTripKey(make([]byte, 0, around+len(id)), id)
+}
 
 func appendTripKey(dst []byte, id schemas.TripID) []byte {
 	return append(binary.AppendUvarint(append(dst, prefixRow...), uint64(len(id))), id...)

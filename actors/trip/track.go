@@ -36,7 +36,7 @@ type track struct {
 // insert puts an effective point in its place. The filter has not seen it yet.
 func (t *track) insert(p point) (index int) {
 	n := len(t.points)
-	t.points = roomFor(t.points, 1, 2)
+	t.points = roomFor(t.points, 1, 4)
 	if n == 0 || t.before(&t.points[n-1], &p) {
 		t.points = append(t.points, p)
 		return n
