@@ -23,7 +23,7 @@ func TestAResignedNodesHeartStandsStill(t *testing.T) {
 		}
 		return mark
 	}
-	if beat() == beat() {
+	if first, second := beat(), beat(); first == second {
 		t.Error("two beats of a node that serves are alike")
 	}
 	p.duty = cluster.Resigned

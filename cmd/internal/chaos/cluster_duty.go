@@ -74,7 +74,7 @@ func (d *duty) standing(ctx context.Context) ([]admin.PartitionStatus, error) {
 type lineage struct {
 	made      map[checkpoint.Number]checkpoint.NodeID // by whom, of every entry
 	outboxes  map[checkpoint.Number]checkpoint.OutboxRef
-	published []checkpoint.Number                     // markers, in log order
+	published []checkpoint.Number // markers, in log order
 }
 
 // check reads the whole chain, then the topics.
