@@ -2,8 +2,8 @@ package checkpoint
 
 import "fmt"
 
-// Protocol is a version of all that the nodes of a namespace must agree on: what manifests
-// and outboxes hold, and what nodes ask each other. The chain says which one is spoken. It
+// Protocol is a version of all that the nodes of a namespace must agree on: what manifests,
+// outboxes and the state of partitions hold, and what nodes ask each other. The chain says which one is spoken. It
 // rises once every member speaks a higher one, and never falls: what was written under it
 // is not readable for those that do not.
 type Protocol uint32
@@ -14,9 +14,11 @@ const (
 	// Protocol2: manifests name the protocol, outboxes have verdicts and trips, nodes keep
 	// copies of each other's partitions and tell of them in their heartbeats.
 	Protocol2 Protocol = 2
+	// Protocol3: partitions put new trips behind all that are stored (partition.ByAge).
+	Protocol3 Protocol = 3
 	// OldestProtocol and NewestProtocol bound what this program speaks.
 	OldestProtocol = Protocol1
-	NewestProtocol = Protocol2
+	NewestProtocol = Protocol3
 )
 
 // manifestFormat is that of an encoded manifest: format 2 has the protocol.

@@ -79,6 +79,7 @@ type (
 	SealRequest struct {
 		Number checkpoint.SealNumber
 		Tell   partition.Tell
+		Layout partition.Layout // zero = as before
 		Done   func(Cut, error)
 	}
 	// Committed tells that the chain holds the seal of that number.
@@ -319,6 +320,7 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	}
 	began := time.Now()
 	o.part.SetTell(m.Tell)
+	o.part.SetLayout(m.Layout)
 	cut := Cut{Sealed: o.part.Seal(int64(m.Number)), LogNext: o.logNext}
 	o.changed = false
 	o.cut = m.Number

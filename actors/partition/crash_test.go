@@ -34,6 +34,7 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		for _, r := range arrival {
 			topics[r.Topic] = append(topics[r.Topic], r)
 		}
+		byAge := int64(rapid.IntRange(1, 6).Draw(t, "byAge"))
 		chain := []entry{{rows: memStore{}}}
 		var open []entry
 		rows := memStore{}
@@ -45,6 +46,9 @@ func TestKillAndRecoverPublishesEverythingOnce(t *testing.T) {
 		seal := func() {
 			number++
 			p.SetTell(partition.Tell{Verdicts: true, Trips: true})
+			if number >= byAge {
+				p.SetLayout(partition.ByAge)
+			}
 			cut := p.Seal(number)
 			rows.apply(cut.Changes)
 			p.Sweep(1<<30, 1<<30) // trips stay, points may leave

@@ -44,6 +44,7 @@ type Slot struct {
 	scheduled schemas.Millis // earliest entry in the timers; EndOfTime = none
 	stored    schemas.Millis // due instant under which the store lists it; EndOfTime = it does not
 	touched   int32          // p.seals when it last changed
+	place     place          // where its rows lie in the store
 	parts     uint8          // rows of points in the store
 	dirty     bool           // changed since the last seal
 }
@@ -79,6 +80,7 @@ type Partition struct {
 	settings Settings
 	runner   Runner
 	store    Store // nil = nothing was ever stored
+	layout   Layout
 
 	env       trip.Env
 	effects   trip.Effects // bills and windows wait here until the seal that holds them is committed
@@ -125,7 +127,7 @@ type Ledger struct {
 
 // New is a partition that has seen nothing. now is the wall clock.
 func New(id schemas.Partition, mode Mode, settings Settings, rules *rule.Book, runner Runner, store Store, now schemas.Millis) *Partition {
-	p := &Partition{id: id, settings: settings, runner: runner, store: store, trips: make(map[schemas.TripID]*Slot),
+	p := &Partition{id: id, settings: settings, runner: runner, store: store, layout: ByID, trips: make(map[schemas.TripID]*Slot),
 		awaiting: make(map[schemas.TripID]bool), loadedTo: schemas.NoTime}
 	p.clock = newClock(mode, &p.settings, now)
 	p.env = trip.Env{Settings: &p.settings.Trip, Tariffs: &p.catalogue, Rules: rules, Out: &p.effects}
@@ -271,12 +273,15 @@ func (p *Partition) slot(e *schemas.Event) (*Slot, error) {
 	if old {
 		t.MarkNoSummary()
 	}
-	stored := schemas.EndOfTime
-	if expired := p.trips[e.TripID]; expired != nil {
-		stored = expired.stored // its rows, not yet removed, become the new trip's
+	expired := p.trips[e.TripID]
+	if expired != nil {
 		p.forget(expired)
 	}
-	return p.admit(t, stored), nil
+	s = p.admit(t, schemas.EndOfTime)
+	if expired != nil { // its rows, not yet removed, become the new trip's
+		s.stored, s.parts, s.place = expired.stored, expired.parts, expired.place
+	}
+	return s, nil
 }
 
 // find gives a trip in memory or in the store; nil when it is unknown or expired.
@@ -302,7 +307,7 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 	if p.store == nil {
 		return nil, nil
 	}
-	t, err := ReadTrip(p.store, id)
+	t, at, err := readTrip(p.store, id)
 	if err != nil {
 		return nil, fmt.Errorf("partition %d: %w", p.id, err)
 	}
@@ -310,7 +315,7 @@ func (p *Partition) load(id schemas.TripID) (*Slot, error) {
 		return nil, nil
 	}
 	s := p.admit(t, t.Due())
-	s.parts = uint8(t.Parts())
+	s.parts, s.place = uint8(t.Parts()), at
 	p.timers.schedule(s)
 	if t.AwaitsTariff() {
 		p.awaiting[s.ID()] = true
@@ -329,7 +334,7 @@ func (p *Partition) whole(id schemas.TripID) (*Slot, error) {
 
 // recall brings back the points of a trip that left memory.
 func (p *Partition) recall(s *Slot) error {
-	points, err := readPoints(p.store, s.ID(), s.Trip.ToRecall())
+	points, err := readPoints(p.store, s.place, s.ID(), s.Trip.ToRecall())
 	if err == nil {
 		err = s.Trip.Recall(points...)
 	}

@@ -77,28 +77,30 @@ func (h *header) ledger() (l Ledger) {
 
 // ReadTrip reads a trip's rows; nil when they are not there.
 func ReadTrip(store Store, id schemas.TripID) (*trip.State, error) {
-	row, found, err := store.Get(TripKey(id))
+	t, _, err := readTrip(store, id)
+	return t, err
+}
+
+func readTrip(store Store, id schemas.TripID) (*trip.State, place, error) {
+	rows, found, err := find(store, id)
 	if err != nil || !found {
-		return nil, err
+		return nil, nowhere, err
 	}
-	count, n := binary.Uvarint(row)
-	if n <= 0 || count > trip.MaxParts {
-		return nil, fmt.Errorf("trip %q: its head row is damaged", id)
-	}
-	points, err := readPoints(store, id, int(count))
+	points, err := readPoints(store, rows.place, id, rows.parts)
 	if err != nil {
-		return nil, err
+		return nil, nowhere, err
 	}
-	return trip.RestoreParts(row[n:], points...)
+	t, err := trip.RestoreParts(rows.head, points...)
+	return t, rows.place, err
 }
 
 // readPoints reads so many rows of a trip's points, from the first.
-func readPoints(store Store, id schemas.TripID, count int) ([][]byte, error) {
+func readPoints(store Store, at place, id schemas.TripID, count int) ([][]byte, error) {
 	points := make([][]byte, count)
 	for i := range points {
 		var found bool
 		var err error
-		if points[i], found, err = store.Get(PointsKey(id, i)); err != nil {
+		if points[i], found, err = store.Get(at.pointsKey(id, i)); err != nil {
 			return nil, err
 		} else if !found {
 			return nil, fmt.Errorf("trip %q: row %d of %d of its points is missing", id, i, count)

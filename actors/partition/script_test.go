@@ -150,7 +150,7 @@ func (s *script) do(verb string, args []string, o options) string {
 
 func (s *script) begin(o options, args []string) string {
 	modes := map[string]partition.Mode{"live": partition.Live, "replay": partition.Replay, "file": partition.File}
-	set := setup{modes[o["mode"]], partition.DefaultSettings(), &rule.Book{}, partition.Direct{}}
+	set := setup{modes[o["mode"]], partition.DefaultSettings(), &rule.Book{}, partition.Direct{}, 1}
 	if o["mode"] == "file" {
 		set.settings.Trip.Horizon = 0
 	}

@@ -12,9 +12,9 @@ import (
 	"taximeter/schemas"
 )
 
-// HeaderFormat is the version of the header's layout. A reader takes this one and all
-// before it.
-const HeaderFormat = 1
+// HeaderFormat is the newest version of the header, which names the layout of the rows with
+// it. A reader takes this one and all before it.
+const HeaderFormat = int(ByAge)
 
 // ErrNewerFormat is what Restore says of a header that a newer program wrote.
 var ErrNewerFormat = errors.New("written by a newer taximeter; upgrade this node")
@@ -55,7 +55,7 @@ func (p *Partition) Seal(number int64) Sealed {
 		out.Seen = append(out.Seen, id)
 	}
 	slices.Sort(out.Seen)
-	const rowsPerTrip = 3 // head, points, timer; a timer that moved is one more
+	const rowsPerTrip = 3 // head, points, timer; a timer that moved is one more, and so is a new trip's pointer
 	var in slab
 	out.Changes = append(make([]Change, 0, 1+(rowsPerTrip+1)*len(p.dirty)), Change{[]byte(keyHeader), p.header(out.Seen)})
 	trips := p.tellTrips(number)
@@ -94,14 +94,20 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 	s.dirty = false
 	due := s.Trip.Due()
 	gone := s.Trip.Expired()
-	var key [64]byte // ids are rarely longer
-	head := appendTripKey(key[:0], s.ID())
-	point := func(part int) []byte { return binary.BigEndian.AppendUint32(head, uint32(part)) }
 	put := func(key, value []byte) {
 		rows = append(rows, Change{in.keep(key), in.keep(value)})
 		p.scratch = value[:0]
 	}
 	remove := func(key []byte) { rows = append(rows, Change{in.keep(key), nil}) }
+	var keys [2][64]byte // ids are rarely longer
+	entry := appendTripKey(keys[0][:0], s.ID())
+	if s.place == nowhere && !gone {
+		if s.place = p.layout.place(p.clock.watermark); s.place != underID {
+			put(entry, s.place.appendPointer(p.scratch))
+		}
+	}
+	head := s.place.appendHeadKey(keys[1][:0], s.ID())
+	point := func(part int) []byte { return binary.BigEndian.AppendUint32(head, uint32(part)) }
 	if s.Trip.HasNewPoints() && !gone {
 		part, points := s.Trip.AppendPoints(p.scratch)
 		put(point(part), points)
@@ -114,11 +120,18 @@ func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
 		remove(point(i))
 	}
 	s.parts = uint8(parts)
-	if gone {
-		remove(head)
-		due = schemas.EndOfTime
-	} else {
+	switch {
+	case !gone:
 		put(head, s.Trip.AppendHead(binary.AppendUvarint(p.scratch, uint64(parts))))
+	case s.place == nowhere: // it came and went between two seals
+	case s.place == underID:
+		remove(head)
+	default:
+		remove(head)
+		remove(entry)
+	}
+	if gone {
+		due, s.place = schemas.EndOfTime, nowhere
 	}
 	if s.stored != due {
 		if s.stored != schemas.EndOfTime {
@@ -229,7 +242,7 @@ type headerSource struct {
 }
 
 func (p *Partition) header(seen []string) []byte {
-	h := header{Format: HeaderFormat, Partition: p.id, Positions: p.positions, Watermark: p.clock.watermark,
+	h := header{Format: int(p.layout), Partition: p.id, Positions: p.positions, Watermark: p.clock.watermark,
 		Verdicts: make(map[string]int64), Anomalies: make(map[string]int64), Tariffs: p.catalogue.Entries(), Seen: seen}
 	for i, s := range p.clock.sources {
 		h.Sources[i] = headerSource{s.max, s.roseAt, s.idle, s.ended}
@@ -263,6 +276,7 @@ func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, ru
 		return nil, err
 	}
 	p := New(id, mode, settings, rules, runner, store, now)
+	p.SetLayout(Layout(h.Format))
 	p.positions = h.Positions
 	p.clock.watermark = h.Watermark
 	for i, s := range h.Sources {
@@ -279,50 +293,4 @@ func Restore(head []byte, id schemas.Partition, mode Mode, settings Settings, ru
 	}
 	p.Recover(nil, nil, h.Seen)
 	return p, p.fire()
-}
-
-// Keys of the rows, within the partition's store.
-const (
-	keyHeader = "h"
-	prefixDue = "d/"
-	prefixRow = "t/"
-	signBit   = 1 << 63 // flipped, signed instants sort as unsigned bytes
-)
-
-// HeaderKey is the row that Restore reads.
-func HeaderKey() []byte { return []byte(keyHeader) }
-
-// TripKey is the row of one trip's head. The length in front keeps the rows of a trip whose
-// id begins with another's apart.
-func TripKey(id schemas.TripID) []byte {
-	const around = len(prefixRow) + binary.MaxVarintLen16 + 4 // length, and the part of PointsKey
-	return appendTripKey(make([]byte, 0, around+len(id)), id)
-}
-
-func appendTripKey(dst []byte, id schemas.TripID) []byte {
-	return append(binary.AppendUvarint(append(dst, prefixRow...), uint64(len(id))), id...)
-}
-
-// PointsKey is a row of a trip's points.
-func PointsKey(id schemas.TripID, part int) []byte {
-	return binary.BigEndian.AppendUint32(TripKey(id), uint32(part))
-}
-
-// DueKey is the row that lists a trip to be woken; it sorts as (Due, ID) does.
-func DueKey(d DueTrip) []byte { return appendDueKey(nil, d) }
-
-func appendDueKey(dst []byte, d DueTrip) []byte {
-	return append(binary.BigEndian.AppendUint64(append(dst, prefixDue...), uint64(d.Due)^signBit), d.ID...)
-}
-
-// DueEnd lies after every DueKey.
-func DueEnd() []byte { return []byte(prefixDue[:len(prefixDue)-1] + "0") } // '0' follows '/'
-
-// ParseDueKey reads what DueKey wrote.
-func ParseDueKey(k []byte) (DueTrip, bool) {
-	if len(k) < len(prefixDue)+8 || string(k[:len(prefixDue)]) != prefixDue {
-		return DueTrip{}, false
-	}
-	k = k[len(prefixDue):]
-	return DueTrip{schemas.Millis(binary.BigEndian.Uint64(k) ^ signBit), schemas.TripID(k[8:])}, true
 }

@@ -95,8 +95,14 @@ func (s setup) play(t rapid.TB, steps []step, known int, interrupted bool) histo
 	p := s.fresh(tariffs()[:known], store, now)
 	seal := func() {
 		number++
+		if number >= s.byAge {
+			p.SetLayout(partition.ByAge)
+		}
 		cut := p.Seal(number)
 		rows.apply(cut.Changes)
+		if interrupted { // else nothing is read back, and a runner may have changed what is stored
+			rows.mustBeFound(t)
+		}
 		p.Committed(number)
 		h.bills = append(h.bills, cut.Outbox.Bills...)
 		h.windows = append(h.windows, cut.Outbox.Windows...)
@@ -256,6 +262,7 @@ func setups(t *rapid.T) setup {
 		s.settings.Trip.SummaryHorizon = rapid.SampledFrom([]schemas.Millis{6 * schemas.Minute, schemas.Day}).Draw(t, "summary")
 		s.settings.Trip.NoEndAfter = 3 * schemas.Minute
 	}
+	s.byAge = int64(rapid.IntRange(1, 4).Draw(t, "byAge"))
 	if rapid.IntRange(0, 3).Draw(t, "smallTracks") == 0 {
 		s.settings.Trip.MaxPoints = 3
 	}

@@ -193,11 +193,12 @@ type setup struct {
 	settings partition.Settings
 	book     *rule.Book
 	runner   partition.Runner
+	byAge    int64 // from which seal on new trips are put by age
 }
 
 // eventFile is a setup without horizon and rules, as for a file of events.
 func eventFile(maxKmh float64) setup {
-	s := setup{partition.File, partition.DefaultSettings(), &rule.Book{}, partition.Direct{}}
+	s := setup{partition.File, partition.DefaultSettings(), &rule.Book{}, partition.Direct{}, 1}
 	s.settings.Trip.MaxSpeedKmh = maxKmh
 	s.settings.Trip.Horizon = 0
 	return s

@@ -142,7 +142,7 @@ func (w *world) checkpoint() (c checkpointed, err error) {
 	}
 	answers := make(chan answer, len(w.owners))
 	for _, o := range w.owners {
-		w.system.Root.Send(o.pid, &host.SealRequest{Number: w.seals, Done: func(cut host.Cut, err error) { answers <- answer{o, cut, err} }})
+		w.system.Root.Send(o.pid, &host.SealRequest{Number: w.seals, Layout: partition.ByAge, Done: func(cut host.Cut, err error) { answers <- answer{o, cut, err} }})
 	}
 	for range w.owners {
 		a := <-answers

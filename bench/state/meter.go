@@ -159,6 +159,7 @@ func (m *meter) load(ctx context.Context, pt *part, reuse ...pebblestore.Folder)
 		return err
 	}
 	pt.p = partition.New(pt.id, partition.Live, partition.DefaultSettings(), m.book, partition.Direct{}, rows, m.start)
+	pt.p.SetLayout(partition.ByAge)
 	for i, t := range traffic.Tariffs(m.start) {
 		if err := pt.p.PutTariff(schemas.Offset(i), t); err != nil {
 			return err

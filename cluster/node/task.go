@@ -262,7 +262,7 @@ func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoi
 		err error
 	}
 	answered := make(chan answer, 1)
-	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
+	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Layout: layout(tip), Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
 	select {
 	case a := <-answered:
 		return a.cut, a.err
@@ -271,6 +271,14 @@ func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoi
 	case <-ctx.Done():
 		return host.Cut{}, ctx.Err()
 	}
+}
+
+// layout is how rows may lie, so that every node which may own a partition can read them.
+func layout(tip checkpoint.Manifest) partition.Layout {
+	if tip.Speaks() < checkpoint.Protocol3 {
+		return partition.ByID
+	}
+	return partition.ByAge
 }
 
 // discard ends a cut's snapshot.
