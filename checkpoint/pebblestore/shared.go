@@ -59,10 +59,11 @@ const (
 	// way here. Two dozen partitions hold two memtables each.
 	memTableBytes = 256 << 10
 
-	// Each seal flushes one table into level 0, and the trips of a seal lie all over the keys,
-	// so a compaction out of level 0 rewrites, and makes us upload, nearly the whole store.
-	// Measured (BenchmarkUpload: 1 MB dirty per seal in a store of 20 MB), uploaded per seal:
-	// 10.9 MB with 4, Pebble's default; 3.5 with 16; 2.3 with 32. A miss asks as many bloom
+	// Each seal flushes one table into level 0. It spans all keys, although nearly all that it
+	// holds lies at the young end and where old trips are dropped (partition.ByAge). A compaction
+	// out of level 0 rewrites, and makes us upload, the whole level below. So a small one lies
+	// between, cut by key: on goes the table that meets least in the last level, and what lies
+	// in the middle is left alone. For the figures see DESIGN.md. A miss asks as many bloom
 	// filters more: 15 us, and only for trips not in memory.
 	l0Compaction = 32
 	// The stores of a node are sealed in step. Were the bound the same for all, all would rewrite
@@ -73,10 +74,17 @@ const (
 	// Writes stop here. A compaction takes seconds and a seal comes every 30 s: only a disk
 	// that stands still for half an hour gets this far, and then waiting is right.
 	l0Stop = 96
-
-	// One table per seal, as a rule, and few in all: each costs a put, and a get in a restore.
-	// Smaller ones would not spare uploads, because what changes lies all over the keys.
-	tableBytes = 16 << 20
+	// levelBytes bounds the level between, cut into tables of levelTableBytes, until the last
+	// holds levelMultiplier times that; then there is one more. With Pebble's ten there would
+	// be two at 11 MB a partition, in which more that is superseded or deleted waits.
+	levelBytes      = 1 << 20
+	levelTableBytes = 256 << 10
+	levelMultiplier = 32
+	// tableBytes is what a compaction into the last level rewrites at least. Each table is a
+	// get in a restore.
+	tableBytes = 1 << 20
+	// A flush is one table: each costs a put.
+	flushBytes = 64 << 20
 
 	// The manifest file is new in every snapshot and uploaded with it; by default it grows to
 	// 128 MB before it is written afresh, which takes about 100 B per table.
@@ -122,7 +130,8 @@ func (s *Shared) options() *pebble.Options {
 		MemTableSize:          memTableBytes,
 		L0CompactionThreshold: s.l0Bound(),
 		L0StopWritesThreshold: l0Stop,
-		FlushSplitBytes:       4 * tableBytes,
+		LBaseMaxBytes:         levelBytes,
+		FlushSplitBytes:       flushBytes,
 		MaxManifestFileSize:   manifestBytes,
 		Logger:                logger{s.log},
 	}
@@ -133,6 +142,9 @@ func (s *Shared) options() *pebble.Options {
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.ZstdCompression }
 	}
 	o.Levels[0].Compression = func() *sstable.CompressionProfile { return &fastZstd }
+	o.TargetFileSizes[0] = flushBytes
+	o.TargetFileSizes[1] = levelTableBytes
+	o.Experimental.LevelMultiplier = levelMultiplier
 	return o
 }
 
