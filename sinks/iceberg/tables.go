@@ -1,12 +1,9 @@
 package iceberg
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 )
@@ -79,29 +76,6 @@ func (s *shape) order(schema *iceberg.Schema) (table.SortOrder, error) {
 	return table.NewSortOrder(table.InitialSortOrderID, fields)
 }
 
-// record builds rows for a table that may have more columns than we know: they stay null.
-func (t *tableOf[R]) record(to *table.Table, rows []R) (arrow.RecordBatch, error) {
-	names := make([]string, len(t.fields))
-	for i, f := range t.fields {
-		names[i] = f.Name
-	}
-	schema, err := arrowSchema(to, names)
-	if err != nil {
-		return nil, err
-	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer b.Release()
-	b.Reserve(len(rows))
-	for i, f := range schema.Fields() { // in the table's order
-		for j := range t.columns {
-			if t.columns[j].field.Name == f.Name {
-				t.columns[j].fill(b.Field(i), rows)
-			}
-		}
-	}
-	return b.NewRecordBatch(), nil
-}
-
 // arrowSchema is that of some columns of a table, with its field ids.
 func arrowSchema(of *table.Table, names []string) (*arrow.Schema, error) {
 	some, err := of.Schema().Select(true, names...)
@@ -109,52 +83,4 @@ func arrowSchema(of *table.Table, names []string) (*arrow.Schema, error) {
 		return nil, fmt.Errorf("table %s: %w", of.Identifier(), err)
 	}
 	return table.SchemaToArrowSchema(some, nil, true, false)
-}
-
-// writer collects rows of one table and writes them as files, a chunk at a time.
-type writer[R any] struct {
-	table *tableOf[R]
-	chunk int // rows
-	rows  []R
-	to    *table.Table
-	files []iceberg.DataFile
-	// written is told of every file, also of a failed write: to be removed if nothing comes of it.
-	written *[]iceberg.DataFile
-}
-
-func (w *writer[R]) add(ctx context.Context, row R) error {
-	w.rows = append(w.rows, row)
-	if len(w.rows) < w.chunk {
-		return nil
-	}
-	return w.flush(ctx)
-}
-
-// flush writes one file per partition, sorted by the table's order.
-func (w *writer[R]) flush(ctx context.Context) error {
-	if len(w.rows) == 0 {
-		return nil
-	}
-	batch, err := w.table.record(w.to, w.rows)
-	if err != nil {
-		return err
-	}
-	clear(w.rows)
-	w.rows = w.rows[:0]
-	files, err := writeBatch(ctx, w.to, batch)
-	w.files = append(w.files, files...)
-	*w.written = append(*w.written, files...)
-	return err
-}
-
-// writeBatch writes one batch and gives it up.
-func writeBatch(ctx context.Context, to *table.Table, batch arrow.RecordBatch) (files []iceberg.DataFile, err error) {
-	one := func(yield func(arrow.RecordBatch, error) bool) { yield(batch, nil) }
-	for f, err := range table.WriteRecords(ctx, to, batch.Schema(), one, table.WithClusteredWrite()) {
-		if err != nil {
-			return files, fmt.Errorf("write a file of table %s: %w", to.Identifier(), err)
-		}
-		files = append(files, f)
-	}
-	return files, nil
 }
