@@ -342,7 +342,9 @@ func (m *meter) recover(ctx context.Context, sources ...source) (time.Duration, 
 func (m *meter) close() error {
 	var errs []error
 	for _, pt := range m.parts {
-		errs = append(errs, pt.store.Close())
+		if pt.store != nil { // else its recovery failed
+			errs = append(errs, pt.store.Close())
+		}
 	}
 	m.shared.Close()
 	return errors.Join(errs...)
