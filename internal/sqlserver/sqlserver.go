@@ -139,10 +139,8 @@ func (s *Server) Kill() error {
 	}
 	<-s.exited
 	s.cmd = nil
-	for deadline := time.Now().Add(patience); err == nil && listens(s.Address); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s was killed and something still listens at %s", s.Kind, s.Address)
-		}
+	if err == nil && !within(patience, func() bool { return !listens(s.Address) }) {
+		err = fmt.Errorf("%s was killed and something still listens at %s", s.Kind, s.Address)
 	}
 	return err
 }
@@ -151,14 +149,21 @@ func (s *Server) Kill() error {
 func (s *Server) Close() error {
 	err := s.Kill()
 	// Processes that it had started may still be about to end, and make files.
-	for range 20 {
-		gone := os.RemoveAll(s.dir)
-		if gone == nil {
-			return err
-		}
-		time.Sleep(50 * time.Millisecond)
+	if within(time.Second, func() bool { return os.RemoveAll(s.dir) == nil }) {
+		return err
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// within reports whether something came to be in that time.
+func within(patience time.Duration, is func() bool) bool {
+	const every = 20 * time.Millisecond
+	for end := time.Now().Add(patience); !is(); <-time.After(every) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
