@@ -125,7 +125,7 @@ func (b *bench) measure(ctx context.Context, v variant, profiles string) (p rig.
 	if v.table == embeddedTable {
 		spec.Analytics = "sqlite:" + filepath.Join(dir, "analytics.db")
 	} else if v.table != "" {
-		server, err := sqlserver.New(ctx, v.table, nil)
+		server, err := sqlserver.New(ctx, v.table)
 		if err != nil {
 			return p, err
 		}

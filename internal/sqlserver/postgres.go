@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"taximeter/internal/leash"
 )
 
 // postgres refuses to run as root, and is then run as the user of its package.
@@ -69,6 +71,7 @@ func (p postgres) prepare(ctx context.Context, s *Server) error {
 	if err := p.as(cmd); err != nil {
 		return err
 	}
+	leash.Tie(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}

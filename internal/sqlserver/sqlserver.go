@@ -1,6 +1,6 @@
 // Package sqlserver runs PostgreSQL and ClickHouse themselves, as the system's packages bring
 // them, for harnesses and benchmarks: one server in a folder and processes of its own, on
-// 127.0.0.1, that can be killed and comes back with what it had.
+// 127.0.0.1, that can be killed and comes back with what it had. On Linux it never outlives us.
 //
 // It must never be part of what ships, nor speak SQL: the databases begin empty.
 //
@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"taximeter/internal/kafkaserver"
+	"taximeter/internal/leash"
 )
 
 // Kind is the program.
@@ -34,8 +35,6 @@ type Server struct {
 	Kind    Kind
 	Address string // where clients of its own protocol connect
 	HTTP    string // host:port of ClickHouse's other protocol
-	// Leash is done to each command before it starts; nil = nothing.
-	Leash func(*exec.Cmd)
 
 	dir    string
 	cmd    *exec.Cmd     // nil = it does not run
@@ -56,7 +55,7 @@ var programs = map[Kind]program{Postgres: postgres{}, ClickHouse: clickhouse{}}
 const patience = time.Minute
 
 // New makes a server's folder and chooses its ports. It does not start it.
-func New(ctx context.Context, kind Kind, leash func(*exec.Cmd)) (*Server, error) {
+func New(ctx context.Context, kind Kind) (*Server, error) {
 	p, ok := programs[kind]
 	if !ok {
 		return nil, fmt.Errorf("no server of databases is called %q: use %s or %s", kind, Postgres, ClickHouse)
@@ -66,7 +65,7 @@ func New(ctx context.Context, kind Kind, leash func(*exec.Cmd)) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Kind: kind, Leash: leash, dir: dir}
+	s := &Server{Kind: kind, dir: dir}
 	ports, err := kafkaserver.Addresses(2)
 	if err == nil {
 		s.Address, s.HTTP = ports[0], ports[1]
@@ -115,9 +114,7 @@ func (s *Server) begin() (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }() // the process has its own
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	if s.Leash != nil {
-		s.Leash(cmd)
-	}
+	leash.Tie(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.Kind, err)
 	}

@@ -16,7 +16,7 @@ type database struct {
 
 // newDatabase starts an empty one. Nodes reach it at an address of the machine's IP.
 func newDatabase(ctx context.Context, kind sqlserver.Kind, ip string) (*database, error) {
-	server, err := sqlserver.New(ctx, kind, dieWithUs)
+	server, err := sqlserver.New(ctx, kind)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"taximeter/internal/kafkaserver"
+	"taximeter/internal/leash"
 )
 
 // kafka is one Kafka broker, and its own controller, in a process of its own. What it says
@@ -40,7 +41,7 @@ func (k *kafka) start(ctx context.Context, advertised string) (string, error) {
 	defer said.Close() // the process has its own
 	k.cmd = k.Broker()
 	k.cmd.Stdout, k.cmd.Stderr = said, said
-	dieWithUs(k.cmd)
+	leash.Tie(k.cmd)
 	if err := k.cmd.Start(); err != nil {
 		return "", fmt.Errorf("start Kafka: %w", err)
 	}

@@ -99,8 +99,8 @@ type ordealRun struct {
 	env     map[string]string // of each process
 	admin   string
 	client  http.Client
-	process *process
-	said    string      // by those that were killed
+	process *process    // nil = none runs
+	said    string      // by those that are buried
 	held    atomic.Bool // nothing is sent for a while
 	most    int64       // bytes of the process, of those that look saw
 }
@@ -162,12 +162,12 @@ func (r *ordealRun) live(ctx context.Context, res *Endured) (err error) {
 	if err := r.arm(); err != nil {
 		return err
 	}
-	if r.process, err = r.begin(); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, r.bury(r.process))
-		res.Said = r.said + r.process.words()
+		err = errors.Join(err, r.finish())
+		res.Said = r.said
 	}()
 	if err := r.process.await(ctx, startPatience); err != nil {
 		return err
@@ -202,24 +202,36 @@ func (r *ordealRun) arm() error {
 }
 
 // begin starts the node.
-func (r *ordealRun) begin() (*process, error) {
+func (r *ordealRun) begin() (err error) {
 	r.starts++
-	return spawn(r.o.Binary, r.starts, false, r.plan, r.env)
+	r.process, err = spawn(r.o.Binary, r.starts, false, r.plan, r.env)
+	return err
+}
+
+// finish buries the node, if there is one, and keeps what it said.
+func (r *ordealRun) finish() error {
+	p := r.process
+	if p == nil {
+		return nil
+	}
+	r.process = nil
+	err := r.bury(p)
+	r.said += p.words()
+	return err
 }
 
 // revive kills the node, starts it again and waits until it works.
-func (r *ordealRun) revive(ctx context.Context) (err error) {
-	r.said += r.process.words()
-	if err := r.bury(r.process); err != nil {
+func (r *ordealRun) revive(ctx context.Context) error {
+	if err := r.finish(); err != nil {
 		return err
 	}
-	if r.process, err = r.begin(); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	if err := r.process.await(ctx, startPatience); err != nil {
 		return err
 	}
-	err = until(ctx, startPatience, func() bool { _, err := r.look(ctx); return err == nil || r.process.gone() })
+	err := until(ctx, startPatience, func() bool { _, err := r.look(ctx); return err == nil || r.process.gone() })
 	if err != nil {
 		return fmt.Errorf("the node was killed and does not come back: %w", err)
 	}

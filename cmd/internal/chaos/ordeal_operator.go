@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/internal/leash"
 	"taximeter/schemas"
 )
 
@@ -31,7 +32,7 @@ func (o *operator) arm(_ *inject.Plan, environment map[string]string) error {
 func (o *operator) command(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, o.run.o.Binary, append(args, "--yes")...)
 	cmd.Env = environ(o.env)
-	dieWithUs(cmd)
+	leash.Tie(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("taximeter %s: %w\n%s", strings.Join(args, " "), err, out)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"taximeter/internal/leash"
 )
 
 // downSinks is a lake whose warehouse and catalog are nowhere to be found, and an analytical
@@ -30,7 +32,7 @@ sys.stdin.read()`
 
 func (d *downSinks) begin(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, d.run.o.Readers, "-c", hold, d.run.analytics())
-	dieWithUs(cmd)
+	leash.Tie(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err

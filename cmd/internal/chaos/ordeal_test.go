@@ -3,10 +3,13 @@ package chaos
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"taximeter/cmd/internal/chaos/inject"
 )
 
 // tenMinutes of an outage at the usual interval are twenty missed checkpoints; with
@@ -52,6 +55,25 @@ func (e *Endured) says(t *testing.T, words string) {
 	t.Helper()
 	if !strings.Contains(e.Said, words) {
 		t.Errorf("the node did not say %q:\n%s", words, tail(e.Said))
+	}
+}
+
+// A node that cannot be started again is an error, and what it said before is kept.
+func TestANodeThatCannotBeRevivedIsToldOf(t *testing.T) {
+	r := &ordealRun{run: run{o: Options{Binary: filepath.Join(t.TempDir(), "missing")}, dir: t.TempDir()}}
+	var err error
+	if r.process, err = spawn("echo", 1, true, inject.Plan{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.process.end(t.Context(), endPatience); err != nil {
+		t.Fatal(err)
+	}
+	r.process.said.WriteString("its words")
+	if err := r.revive(t.Context()); err == nil {
+		t.Error("a node without a program was started")
+	}
+	if err := r.finish(); err != nil || r.said != "its words" {
+		t.Errorf("it said %q, %v", r.said, err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"taximeter/cluster/admin"
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/internal/leash"
 )
 
 // process is a node in a process of its own.
@@ -42,7 +43,10 @@ func spawn(binary string, number int, replay bool, plan inject.Plan, environment
 		args = append(args, "--replay")
 	}
 	p := &process{cmd: exec.Command(binary, args...), number: number, up: make(chan struct{}), over: make(chan struct{})}
-	return p, p.start(replay, plan, environment)
+	if err := p.start(replay, plan, environment); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // start lets the process run its command.
@@ -54,7 +58,7 @@ func (p *process) start(replay bool, plan inject.Plan, environment map[string]st
 	if err != nil {
 		return err
 	}
-	dieWithUs(p.cmd)
+	leash.Tie(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.cmd.Path, err)
 	}
