@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"errors"
+	"io"
 	"net"
 	"sync"
 )
@@ -9,13 +10,14 @@ import (
 // relay passes connections on to a server that listens on the loopback interface only.
 type relay struct {
 	address string
-	target  string
+	dial    func() (net.Conn, error) // reaches the server
 	running sync.WaitGroup
 
 	mu       sync.Mutex // guards all below
 	listener net.Listener
-	conns    map[net.Conn]bool
-	dark     bool
+	port     io.Closer         // keeps the address from others while nobody listens; nil = the listener has it
+	conns    map[net.Conn]bool // clients from when they are accepted, servers from when they are reached
+	dark     bool              // new connections end at once
 	// watch makes what is asked about each chunk of a new connection; nil = all pass.
 	watch func() eye
 }
@@ -25,11 +27,15 @@ type relay struct {
 type eye func(toServer bool, chunk []byte) (pass int)
 
 func newRelay(ip, target string) (*relay, error) {
+	return newRelayBy(ip, func() (net.Conn, error) { return net.Dial("tcp", target) })
+}
+
+func newRelayBy(ip string, dial func() (net.Conn, error)) (*relay, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{address: l.Addr().String(), target: target, conns: make(map[net.Conn]bool)}
+	r := &relay{address: l.Addr().String(), dial: dial, conns: make(map[net.Conn]bool)}
 	r.listen(l)
 	return r, nil
 }
@@ -61,6 +67,17 @@ func (r *relay) darken(dark bool) {
 func (r *relay) refuse() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	err := r.end()
+	if err == nil {
+		r.port, err = occupy(r.address)
+	}
+	return err
+}
+
+// end is the end of all connections, also of those that are only just accepted, and of
+// listening. r.mu must be held.
+func (r *relay) end() error {
+	r.dark = true
 	r.cut()
 	return r.listener.Close()
 }
@@ -69,10 +86,24 @@ func (r *relay) refuse() error {
 func (r *relay) admit() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.release(); err != nil {
+		return err
+	}
 	l, err := net.Listen("tcp", r.address)
 	if err == nil {
+		r.dark = false
 		r.listen(l)
 	}
+	return err
+}
+
+// release lets go of the address. r.mu must be held.
+func (r *relay) release() error {
+	if r.port == nil {
+		return nil
+	}
+	err := r.port.Close()
+	r.port = nil
 	return err
 }
 
@@ -84,38 +115,58 @@ func (r *relay) observe(watch func() eye) {
 	r.cut()
 }
 
-// cut closes all connections. r.mu must be held.
+// cut closes all connections and forgets them. r.mu must be held.
 func (r *relay) cut() {
 	for c := range r.conns {
 		_ = c.Close() // its reader ends
 	}
+	clear(r.conns)
 }
 
-func (r *relay) serve(client net.Conn) {
-	server, err := net.Dial("tcp", r.target)
-	if err != nil {
-		_ = client.Close() // so the client sees it
-		return
-	}
-	end := func() { _, _ = client.Close(), server.Close() } // both ends together
-	var sees eye
+// enter notes a connection to be cut with all; false if there are to be none.
+func (r *relay) enter(client net.Conn) bool {
 	r.mu.Lock()
-	r.conns[client], r.conns[server] = true, true
-	if r.dark {
-		end()
+	defer r.mu.Unlock()
+	if !r.dark {
+		r.conns[client] = true
 	}
+	return !r.dark
+}
+
+// reach notes the server's side. If the client was cut meanwhile, its end is the server's.
+func (r *relay) reach(server net.Conn) (sees eye) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns[server] = true
 	if r.watch != nil {
 		sees = singly(r.watch())
 	}
-	r.mu.Unlock()
+	return sees
+}
+
+func (r *relay) serve(client net.Conn) {
+	defer client.Close() // so the client sees what ends it
+	if !r.enter(client) {
+		return
+	}
+	defer r.forget(client)
+	server, err := r.dial()
+	if err != nil {
+		return
+	}
+	defer r.forget(server)
+	sees := r.reach(server)
+	end := func() { _, _ = client.Close(), server.Close() } // both ends together
 	var both sync.WaitGroup
 	both.Go(func() { defer end(); pump(server, client, true, sees) })
 	both.Go(func() { defer end(); pump(client, server, false, sees) })
 	both.Wait()
+}
+
+func (r *relay) forget(c net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.conns, client)
-	delete(r.conns, server)
+	delete(r.conns, c)
 }
 
 // singly lets an eye see one chunk at a time.
@@ -145,12 +196,12 @@ func pump(to, from net.Conn, toServer bool, sees eye) {
 
 func (r *relay) close() error {
 	r.mu.Lock()
-	err := r.listener.Close()
-	r.cut()
+	err := r.end()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil // it was refusing
+	}
+	err = errors.Join(err, r.release())
 	r.mu.Unlock()
 	r.running.Wait()
-	if errors.Is(err, net.ErrClosed) {
-		return nil // it was refusing
-	}
 	return err
 }

@@ -1,9 +1,12 @@
 package chaos
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
+	"time"
 )
 
 // parrot is a server that says back what it hears.
@@ -78,4 +81,45 @@ func TestARelayDoesHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("hello")
+}
+
+// A connection that is being passed on when nobody listens any more must not come about.
+func TestARelayRefusesWhatItIsAboutToPassOn(t *testing.T) {
+	at := parrot(t)
+	for name, lose := range map[string]func(*relay) error{
+		"refused":             (*relay).refuse,
+		"dark":                func(r *relay) error { r.darken(true); return nil },
+		"seen from its start": func(r *relay) error { r.observe(nil); return nil },
+		"closed":              (*relay).close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			reaching, reach := make(chan struct{}), make(chan struct{})
+			r, err := newRelayBy("127.0.0.1", func() (net.Conn, error) {
+				close(reaching)
+				<-reach
+				return net.Dial("tcp", at)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := net.Dial("tcp", r.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			<-reaching
+			lost := make(chan error, 1)
+			go func() { lost <- lose(r) }() // close waits for those under way
+			if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the connection lives on: %v", err)
+			}
+			close(reach)
+			if err := errors.Join(<-lost, r.close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
