@@ -139,7 +139,7 @@ func (f *fleet) start(m *member, l life) error {
 	if m.old && f.o.From != "" {
 		binary = f.o.From
 	} else if m.old {
-		env["CLUSTER_PROTOCOL"] = "1"
+		env["CLUSTER_PROTOCOL"] = strconv.FormatUint(uint64(f.o.held()), 10)
 	}
 	m.process = &process{cmd: f.lan.command(m.index, binary, args...), number: f.starts, up: make(chan struct{}), over: make(chan struct{}),
 		hear: func(line string) { f.hear(m.id, line) }}

@@ -241,7 +241,7 @@ func (c *clusterRun) live(ctx context.Context) (err error) {
 	seen()
 	err = errors.Join(err, <-watched)
 	c.fleet.mu.Lock()
-	c.times.Move = c.fleet.moves.took
+	c.times.Move, c.times.Unmoved = c.fleet.moves.took, c.fleet.moves.failed
 	c.fleet.mu.Unlock()
 	c.times.Pause = c.gaps.others
 	if c.watch != nil {

@@ -151,3 +151,19 @@ func TestPausesAreOfPartitionsThatStay(t *testing.T) {
 		t.Errorf("pauses %v, want %v", g.others, want)
 	}
 }
+
+// A move that failed has no pause, and is counted.
+func TestMovesThatFailAreCounted(t *testing.T) {
+	f := &fleet{moves: moves{from: make(map[string]time.Time), runs: make(map[string]time.Time)}}
+	for _, line := range []string{
+		`level=INFO msg="partition runs" partition=3 epoch=2`,
+		`level=INFO msg="partition handed over" partition=3 to=node-2 took=70ms`,
+		`level=WARN msg="partition could not be handed over; the chain says who runs it" partition=4 to=node-2 err="context deadline exceeded"`,
+		`level=INFO msg="partition runs" partition=4 epoch=2`,
+	} {
+		f.hear("node-1", line)
+	}
+	if f.moves.failed != 1 || len(f.moves.took) != 1 {
+		t.Errorf("%d moves failed, those that did not took %v", f.moves.failed, f.moves.took)
+	}
+}

@@ -11,6 +11,7 @@ type Times struct {
 	TakeOver []time.Duration // from a node's silence until its last partition flows elsewhere
 	Resign   []time.Duration // the same of a node that lost only Kafka or only the store
 	Move     []time.Duration // a planned move: from the old owner's last batch until the new one reads
+	Unmoved  int             // planned moves that failed: they have no sample
 	Join     []time.Duration // from a process's start until the cluster is balanced
 	Rejoin   []time.Duration // from healing until the node is a member that runs what is its
 	Pause    []time.Duration // of partitions that stay where they are: between two looks at which they had read on
@@ -22,6 +23,7 @@ func (t *Times) Add(o Times) {
 	t.TakeOver = append(t.TakeOver, o.TakeOver...)
 	t.Resign = append(t.Resign, o.Resign...)
 	t.Move = append(t.Move, o.Move...)
+	t.Unmoved += o.Unmoved
 	t.Join = append(t.Join, o.Join...)
 	t.Rejoin = append(t.Rejoin, o.Rejoin...)
 	t.Pause = append(t.Pause, o.Pause...)
@@ -43,10 +45,13 @@ type moves struct {
 	from map[string]time.Time // partition -> when its old owner stopped it
 	runs map[string]time.Time // partition -> when it last began to run
 	took []time.Duration
+	// failed are those that the old owner could not bring to an end.
+	failed int
 }
 
 var (
 	handedOver = regexp.MustCompile(`msg="partition handed over" partition=(\d+) to=(\S+) took=(\S+)`)
+	notHanded  = regexp.MustCompile(`msg="partition could not be handed over[;"]`)
 	runs       = regexp.MustCompile(`msg="partition runs" partition=(\d+) `)
 )
 
@@ -65,6 +70,8 @@ func (f *fleet) hear(_, line string) {
 		} else {
 			f.moves.from[m[1]] = from
 		}
+	} else if notHanded.MatchString(line) {
+		f.moves.failed++
 	} else if m := runs.FindStringSubmatch(line); m != nil {
 		f.moves.runs[m[1]] = now
 		if at, ok := f.moves.from[m[1]]; ok {

@@ -12,27 +12,42 @@ import (
 )
 
 // upgrade replaces the nodes of the version before one after another. While one of them is
-// left the namespace speaks its protocol; then it speaks the next, and none of the version
-// before may come back.
+// left the namespace speaks its protocol; then it speaks the newest, and none of the version
+// before may come back, if it does not speak that.
 func (c *clusterRun) upgrade(ctx context.Context) error {
 	const patience = 30 * time.Second
 	f := c.fleet
 	all := f.nodes[:c.cs.Nodes]
+	last := all[len(all)-1]
+	before, err := c.speaks(ctx, last)
+	if err != nil {
+		return err
+	}
+	if f.o.From == "" && before != f.o.held() {
+		return fmt.Errorf("nodes held at protocol %d speak %d", f.o.held(), before)
+	}
 	for i, m := range all {
-		if speaks, err := c.speaks(ctx, all[len(all)-1]); err != nil || speaks != checkpoint.Protocol1 {
-			return fmt.Errorf("with %d of %d nodes upgraded the namespace speaks protocol %d: %w", i, len(all), speaks, err)
+		speaks, err := c.speaks(ctx, last)
+		if err != nil {
+			return fmt.Errorf("with %d of %d nodes upgraded: %w", i, len(all), err)
+		}
+		if speaks != before {
+			return fmt.Errorf("with %d of %d nodes upgraded the namespace speaks protocol %d, and %d before", i, len(all), speaks, before)
 		}
 		m.old = false
 		if err := c.leave(ctx, m, 0); err != nil {
 			return err
 		}
 	}
-	err := until(ctx, patience, func() bool {
+	err = until(ctx, patience, func() bool {
 		speaks, err := c.speaks(ctx, all[0])
 		return err == nil && speaks == checkpoint.NewestProtocol
 	})
 	if err != nil {
-		return fmt.Errorf("all nodes are upgraded and the namespace still speaks the protocol of before: %w", err)
+		return fmt.Errorf("all nodes are upgraded and the namespace does not speak protocol %d, only %d as before: %w", checkpoint.NewestProtocol, before, err)
+	}
+	if before == checkpoint.NewestProtocol {
+		return f.whole(ctx)
 	}
 	late, err := f.add(c.cs.Seed)
 	if err != nil {

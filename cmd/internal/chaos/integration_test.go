@@ -3,11 +3,13 @@
 package chaos
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"taximeter/checkpoint"
 	"taximeter/cmd/internal/chaos/inject"
 )
 
@@ -71,7 +73,12 @@ func TestFaultsOfACluster(t *testing.T) {
 // Nodes of the version before and of this one work together, and the namespace speaks what
 // all of them do.
 func TestAClusterIsUpgradedNodeByNode(t *testing.T) {
-	oneCluster(t, Options{Binary: build(t)}, 110, 3, "upgrade")
+	binary := build(t)
+	for held := checkpoint.OldestProtocol; held < checkpoint.NewestProtocol; held++ {
+		t.Run(fmt.Sprintf("from protocol %d", held), func(t *testing.T) {
+			oneCluster(t, Options{Binary: binary, Held: held}, 110+uint64(held), 3, "upgrade")
+		})
+	}
 }
 
 // Shares follow weights, and copies stand in other zones, also after a take-over.

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/checkpoint"
 	"taximeter/cluster/node/embedded"
 	"taximeter/cmd/internal/events"
 	"taximeter/cmd/internal/published"
@@ -25,15 +27,19 @@ import (
 
 // Options of the harness.
 type Options struct {
-	Binary string // a taximeter built with the tag chaos
-	Dir    string // for the files of runs; those of a run that went well are removed
-	From   string // a taximeter of the version before, which a cluster is upgraded from; "" = Binary, held at that version's protocol
-	Real   *Real  // nil = a broker in this process and a folder as store
+	Binary string              // a taximeter built with the tag chaos
+	Dir    string              // for the files of runs; those of a run that went well are removed
+	From   string              // a taximeter of the version before, which a cluster is upgraded from; "" = Binary, held at Held
+	Held   checkpoint.Protocol // 0 = the one before the newest
+	Real   *Real               // nil = a broker in this process and a folder as store
 	Log    *slog.Logger
 	// Tables lets every so manieth seed of a campaign keep a lake and analytical tables; 0 = none.
 	Tables  uint64
 	Readers string // a Python that has the readers of package lakecheck, which check them
 }
+
+// held is the protocol of nodes of the version before that are of this one.
+func (o *Options) held() checkpoint.Protocol { return cmp.Or(o.Held, checkpoint.NewestProtocol-1) }
 
 // Result is what a run found. All three are zero if nothing is wrong.
 type Result struct {

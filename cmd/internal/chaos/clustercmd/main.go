@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"taximeter/checkpoint"
 	"taximeter/cmd/internal/chaos"
 )
 
@@ -37,7 +38,8 @@ func run(ctx context.Context) error {
 	standbys := flag.Int("standbys", 1, "copies of each partition on other nodes")
 	state := flag.String("state", "0", "state of the partitions of one node, such as 100MB or 1GB, beside what the events make")
 	every := flag.Duration("checkpoint", 0, "interval between checkpoints; 0 = drawn from the seed")
-	from := flag.String("from", "", "a taximeter of the version before, for the act upgrade; empty = the present one held at its protocol")
+	from := flag.String("from", "", "a taximeter of the version before, for the act upgrade; empty = the present one held at -held")
+	held := flag.Uint("held", 0, "protocol that nodes of the version before speak, without -from; 0 = the one before the newest")
 	binary := flag.String("taximeter", "", "a taximeter built with the tag chaos")
 	tables := flag.Bool("tables", false, "keep a lake and analytical tables, in a PostgreSQL that is started")
 	readers := flag.String("readers", "", "a Python that can check them; .ci/readers/install prints where it is")
@@ -53,11 +55,14 @@ func run(ctx context.Context) error {
 	if *tables && *readers == "" {
 		return fmt.Errorf("--tables needs --readers, which check them")
 	}
+	if *held > uint(checkpoint.NewestProtocol) {
+		return fmt.Errorf("--held %d: this version speaks up to %d", *held, checkpoint.NewestProtocol)
+	}
 	bytes, err := size(*state)
 	if err != nil {
 		return err
 	}
-	o := chaos.Options{Binary: *binary, From: *from, Dir: *dir, Readers: *readers, Log: slog.Default()}
+	o := chaos.Options{Binary: *binary, From: *from, Held: checkpoint.Protocol(*held), Dir: *dir, Readers: *readers, Log: slog.Default()}
 	if *real {
 		if o.Real, err = chaos.RealFromEnvironment(); err != nil {
 			return err
@@ -119,21 +124,30 @@ func run(ctx context.Context) error {
 
 // kinds are the pauses by their names.
 func kinds(t chaos.Times) []pauses {
-	return []pauses{{"silent node to taken over", t.TakeOver}, {"node without Kafka or store to taken over", t.Resign},
-		{"pause of a planned move", t.Move}, {"start to balanced", t.Join}, {"healed to balanced", t.Rejoin},
-		{"between two polls of a partition that stays", t.Pause}, {"event to alert", t.Alert}}
+	return []pauses{{"silent node to taken over", t.TakeOver, 0}, {"node without Kafka or store to taken over", t.Resign, 0},
+		{"pause of a planned move", t.Move, t.Unmoved}, {"start to balanced", t.Join, 0}, {"healed to balanced", t.Rejoin, 0},
+		{"between two polls of a partition that stays", t.Pause, 0}, {"event to alert", t.Alert, 0}}
 }
 
 type pauses struct {
 	name    string
 	samples []time.Duration
+	failed  int // those that failed have no sample
+}
+
+// count of samples, and of what has none.
+func (p pauses) count() string {
+	if p.failed == 0 {
+		return strconv.Itoa(len(p.samples))
+	}
+	return fmt.Sprintf("%d and %d failed", len(p.samples), p.failed)
 }
 
 func (p pauses) ms(percent int) int64 { return chaos.Percentile(p.samples, percent).Milliseconds() }
 
 func tell(t chaos.Times) {
 	for _, p := range kinds(t) {
-		fmt.Fprintf(os.Stderr, "%s: n=%d p50=%d ms p99=%d ms max=%d ms\n", p.name, len(p.samples), p.ms(50), p.ms(99), p.ms(100))
+		fmt.Fprintf(os.Stderr, "%s: n=%s p50=%d ms p99=%d ms max=%d ms\n", p.name, p.count(), p.ms(50), p.ms(99), p.ms(100))
 	}
 }
 
@@ -145,8 +159,8 @@ func rows(t chaos.Times, nodes, rate int, state string, standbys int) {
 		minutes = "?"
 	}
 	for _, p := range kinds(t) {
-		if len(p.samples) > 0 {
-			fmt.Fprintf(os.Stdout, "| %d | %d/s | %s | %d | %s | %d | %d ms | %d ms | %d ms | %s |\n", nodes, rate, state, standbys, p.name, len(p.samples), p.ms(50), p.ms(99), p.ms(100), minutes)
+		if len(p.samples)+p.failed > 0 {
+			fmt.Fprintf(os.Stdout, "| %d | %d/s | %s | %d | %s | %s | %d ms | %d ms | %d ms | %s |\n", nodes, rate, state, standbys, p.name, p.count(), p.ms(50), p.ms(99), p.ms(100), minutes)
 		}
 	}
 }
