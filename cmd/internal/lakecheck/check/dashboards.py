@@ -41,6 +41,8 @@ class SQLite:
 class Postgres:
     """By ClickHouse's engine, which speaks PostgreSQL's protocol."""
 
+    other = None  # there is no second reader
+
     def __init__(self, url):
         self.url = url
 
@@ -50,11 +52,11 @@ class Postgres:
     def one(self, columns, table):
         return tuple(clickhouse(f"SELECT {columns} FROM {postgres(self.url, table)}")[0].values())
 
-    other = one
-
 
 class ClickHouse:
     """By HTTP, which the program that wrote them does not use."""
+
+    other = None  # there is no second reader
 
     def __init__(self, url):
         self.url = url + "/?output_format_json_quote_64bit_integers=0"
@@ -68,5 +70,3 @@ class ClickHouse:
 
     def one(self, columns, table):
         return tuple(self.query(f"SELECT {columns} FROM {table}")[0].values())
-
-    other = one
