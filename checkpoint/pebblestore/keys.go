@@ -5,25 +5,15 @@ import (
 	"fmt"
 
 	"taximeter/checkpoint"
-	"taximeter/schemas"
 )
 
 // Format is the version of what the keys and values of a store mean. It rises with every
 // change of either; this program reads every format up to its own.
 const Format = 1
 
-// The keys this package knows. Owners may use any other that begins with a lower-case letter.
-var (
-	formatKey = []byte("\x00format") // first in the store; value: Format, uvarint
-	// HeaderKey holds the partition's own state.
-	HeaderKey = []byte("h")
-)
-
-// TripPrefix begins the key of every trip.
-const TripPrefix = "t/"
-
-// TripKey is where a trip lies.
-func TripKey(id schemas.TripID) []byte { return append([]byte(TripPrefix), id...) }
+// formatKey is the only key this package knows, and the first in the store; its value is Format,
+// uvarint. Owners may use any that begins with a lower-case letter.
+var formatKey = []byte("\x00format")
 
 func encodeFormat() []byte { return binary.AppendUvarint(nil, Format) }
 

@@ -48,9 +48,9 @@ func TestWayOfACheckpoint(t *testing.T) {
 		s := checkpoint.NewSeal(tip, 0, last)
 		last = s.Number
 		s.Next = checkpoint.Offsets{schemas.Offset(n+1) * 10, 0, 0}
-		key, value := string(TripKey(schemas.TripID(fmt.Sprint("trip", n)))), fmt.Sprint("state ", n)
-		want[key], want[string(HeaderKey)] = value, fmt.Sprint(n)
-		apply(t, st, map[string]string{key: value, string(HeaderKey): fmt.Sprint(n)})
+		key, value := fmt.Sprint("t/trip", n), fmt.Sprint("state ", n)
+		want[key], want["h"] = value, fmt.Sprint(n)
+		apply(t, st, map[string]string{key: value, "h": fmt.Sprint(n)})
 		snap, err := st.Checkpoint(filepath.Join(dir, fmt.Sprint("a-snap-", s.Number)))
 		must(t, err)
 		outbox := schemas.Outbox{Windows: []schemas.Window{{TripID: "t", Version: n}}}

@@ -18,7 +18,6 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/checkpoint/storetest"
-	"taximeter/schemas"
 )
 
 const ns = checkpoint.Namespace("ns")
@@ -82,7 +81,7 @@ func TestBatchIsDoneInOrder(t *testing.T) {
 	b := st.NewBatch()
 	b.DeleteRange([]byte("x/"), PrefixEnd([]byte("x/")))
 	b.Put([]byte("x/2"), []byte("new"))
-	b.Delete(TripKey("a"))
+	b.Delete([]byte("t/a"))
 	must(t, st.Apply(t.Context(), b))
 	if got, want := content(t, st), map[string]string{"t/b": "1", "x/2": "new", "y": "1"}; !maps.Equal(got, want) {
 		t.Fatalf("got %v", got)
@@ -215,7 +214,6 @@ func TestIncrementUploadsOnlyWhatIsNew(t *testing.T) {
 	t.Logf("full %d KB, unchanged %d B, 200 rows of 1 KB: %d KB", full.NewBytes>>10, again.NewBytes, small.NewBytes>>10)
 }
 
-// Only the base's files are shared. Another seal's upload, not committed, may be collected.
 func TestUnsealedIsWhatASnapshotWouldAdd(t *testing.T) {
 	objects := storetest.NewMemory()
 	st := openNew(t, t.TempDir(), shared(t, vfs.Default))
@@ -240,6 +238,7 @@ func TestUnsealedIsWhatASnapshotWouldAdd(t *testing.T) {
 	}
 }
 
+// Only the base's files are shared. Another seal's upload, not committed, may be collected.
 func TestUploadsOfAnotherSealAreNotCited(t *testing.T) {
 	objects := storetest.NewMemory()
 	st := openNew(t, "s", shared(t, vfs.NewMem()))
@@ -431,7 +430,7 @@ func rows(from, to int, version uint64) map[string]string {
 		for j := range value {
 			value[j] = byte(rng.Uint32())
 		}
-		m[string(TripKey(schemas.TripID(fmt.Sprintf("trip-%08x", uint32(i)*2654435761))))] = string(value)
+		m[fmt.Sprintf("t/trip-%08x", uint32(i)*2654435761)] = string(value)
 	}
 	return m
 }
