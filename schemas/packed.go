@@ -86,11 +86,14 @@ func IsPackedUUID(packed []byte) bool { return packed[0] == packedUUID }
 
 // PackedLen is the length of the packed id that b starts with, or 0 when it is cut short.
 func PackedLen(b []byte) int {
-	if IsPackedUUID(b) {
+	if len(b) > 0 && IsPackedUUID(b) {
+		if len(b) < packedUUIDLen {
+			return 0
+		}
 		return packedUUIDLen
 	}
 	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)) {
+	if w <= 0 || n > uint64(len(b)-w) {
 		return 0
 	}
 	return w + int(n)
