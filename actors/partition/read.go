@@ -35,9 +35,30 @@ func ParseTripKey(k []byte) (schemas.TripID, bool) {
 	return schemas.TripID(k[len(prefixRow)+n:]), true
 }
 
-// TripKeys are the keys [start, end) in which all rows of trips lie.
-func TripKeys() (start, end []byte) {
-	return []byte(prefixRow), []byte(prefixRow[:len(prefixRow)-1] + "0")
+// TripKeys are the keys [start, end) of the rows by which trips are found. Those that lie under
+// their ids have their points there too.
+func TripKeys() (start, end []byte) { return keysOf(prefixRow) }
+
+// AgeKeys are the keys [start, end) of the rows of trips that lie by age.
+func AgeKeys() (start, end []byte) { return keysOf(prefixAge) }
+
+func keysOf(prefix string) (start, end []byte) {
+	return []byte(prefix), []byte(prefix[:len(prefix)-1] + "0") // '0' follows '/'
+}
+
+// Knows reports whether a trip, found by its id, knows of a row of TripKeys or AgeKeys as one of
+// its own. In a store to which whole seals were applied each row is known.
+func Knows(store Store, key []byte) (id schemas.TripID, known bool, err error) {
+	if id, ok := ParseTripKey(key); ok {
+		_, known, err = find(store, id)
+		return id, known, err
+	}
+	at, id, part, ok := parseRowKey(key)
+	if !ok {
+		return id, false, nil
+	}
+	rows, found, err := find(store, id)
+	return id, found && rows.place == at && part < rows.parts, err
 }
 
 // Imbalance is how many offsets the ledger does not account for; 0 in every sound state.

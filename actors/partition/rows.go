@@ -51,6 +51,29 @@ func (at place) appendHeadKey(dst []byte, id schemas.TripID) []byte {
 	return appendID(binary.BigEndian.AppendUint32(append(dst, prefixAge...), uint32(at)), id)
 }
 
+// parseRowKey reads what appendHeadKey and pointsKey wrote; part is -1 of a head.
+func parseRowKey(k []byte) (at place, id schemas.TripID, part int, ok bool) {
+	switch {
+	case len(k) >= len(prefixAge)+4 && string(k[:len(prefixAge)]) == prefixAge:
+		k = k[len(prefixAge):]
+		at, k = place(binary.BigEndian.Uint32(k)), k[4:]
+	case len(k) >= len(prefixRow) && string(k[:len(prefixRow)]) == prefixRow:
+		at, k = underID, k[len(prefixRow):]
+	}
+	length, n := binary.Uvarint(k)
+	if at == nowhere || n <= 0 || length > uint64(len(k)-n) {
+		return nowhere, "", 0, false
+	}
+	id, k = schemas.TripID(k[n:n+int(length)]), k[n+int(length):]
+	switch len(k) {
+	case 0:
+		return at, id, -1, true
+	case 4:
+		return at, id, int(binary.BigEndian.Uint32(k)), true
+	}
+	return nowhere, id, 0, false
+}
+
 func (at place) pointsKey(id schemas.TripID, part int) []byte {
 	return binary.BigEndian.AppendUint32(at.appendHeadKey(newKey(id), id), uint32(part))
 }

@@ -22,6 +22,9 @@ func (m memStore) mustBeFound(t rapid.TB) {
 	for k, row := range m {
 		if strings.HasPrefix(k, "t/") || strings.HasPrefix(k, byAgePrefix) {
 			rows++
+			if id, known, err := partition.Knows(m, []byte(k)); !known || err != nil {
+				t.Fatalf("trip %q does not know of its row %q: %v", id, k, err)
+			}
 		}
 		id, ok := partition.ParseTripKey([]byte(k))
 		if !ok {
@@ -144,5 +147,36 @@ func TestAForgottenTripsRowsGo(t *testing.T) {
 	seal(4)
 	if v, known, err := p.View("a"); err != nil || !known || v.Events.Telemetry != 1 {
 		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+// A row that is left behind is told from those that its trip reads.
+func TestRowsThatNoTripKnowsOf(t *testing.T) {
+	for _, layout := range []partition.Layout{partition.ByID, partition.ByAge} {
+		p := eventFile(160).fresh(tariffs(), nil, 0)
+		p.SetLayout(layout)
+		consume(t, p, []schemas.Record{at("a", 0, 0), at("b", 1, 0)}, 0)
+		rows := memStore{}
+		rows.apply(p.Seal(1).Changes)
+		rows.mustBeFound(t)
+		under := string(partition.TripKey("a"))
+		var lies string // the row of a's points
+		for k := range rows {
+			if strings.Contains(k, "a\x00\x00\x00\x00") {
+				lies = k
+			}
+		}
+		beside := []byte(lies)
+		beside[len(beside)-1]++ // one more than it has
+		earlier := slices.Clone([]byte("v/\x00\x00\x00\x07" + under[len("t/"):]))
+		for _, key := range [][]byte{beside, earlier, append(slices.Clone(earlier), 0, 0, 0, 0), []byte("v/\x00\x00"), []byte("v/\x00\x00\x00\x07\x09a")} {
+			if id, known, err := partition.Knows(rows, key); known || err != nil {
+				t.Errorf("layout %d: trip %q knows of %q, %v", layout, id, key, err)
+			}
+		}
+		delete(rows, under)
+		if id, known, err := partition.Knows(rows, []byte(lies)); id != "a" || known || err != nil {
+			t.Errorf("layout %d: trip %q, which is gone, knows of %q, %v", layout, id, lies, err)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func newCheckpointVerify() *cobra.Command {
 		Long: `Read everything that a checkpoint cites (without N the newest): each file must have the
 size and SHA-256 that the manifest says, each waiting outbox must decode, each partition's
 state must open, stand at the manifest's offsets and account for every one of them, and
-each trip in it must be readable.
+each trip in it must be readable, and each row of a trip be one that the trip knows of.
 
 It needs room for one partition's state in the folder for temporary files ($TMPDIR).
 Exit code 1 names every damaged object.`,
@@ -44,7 +44,7 @@ Exit code 1 names every damaged object.`,
 			} else {
 				printReport(c, r)
 			}
-			return damage(r)
+			return errors.Join(damage(r), orphans(r))
 		},
 	}
 	o.register(c)
@@ -73,6 +73,18 @@ func printReport(c *cobra.Command, r operator.Report) {
 	fmt.Fprintf(out, "checkpoint %d is whole: %s files of %s bytes, states of %s partitions\n", r.Number, ui.Count(r.Files), ui.Count(r.Bytes), ui.Count(r.Headers))
 	fmt.Fprintf(out, "%s trips readable, %s records accounted for; waiting for publication: %s bills, %s windows, %s dead letters\n",
 		ui.Count(r.Trips), ui.Count(r.Records), ui.Count(r.Outbox.Bills), ui.Count(r.Outbox.Windows), ui.Count(r.Outbox.Letters))
+}
+
+// orphans are the program's fault, and no hindrance for a restore.
+func orphans(r operator.Report) error {
+	if len(r.Orphans) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("checkpoint %d has rows of trips that no trip knows of", r.Number)
+	for _, o := range r.Orphans {
+		err = fmt.Errorf("%w\npartition %d: %s rows, the first of trip %q", err, o.Partition, ui.Count(o.Rows), o.Trip)
+	}
+	return fmt.Errorf("%w\nthe partitions run on, and a restore would take the rows along; report it, with this checkpoint", err)
 }
 
 func damage(r operator.Report) error {

@@ -23,7 +23,7 @@ func TestNothingOutlivesItsParent(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Println("started")
+		fmt.Fprintln(os.Stdout, "started")
 		_ = child.Wait() // never
 		return
 	}

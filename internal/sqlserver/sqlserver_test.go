@@ -57,7 +57,7 @@ func TestAServerDiesWithUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Println(s.Address, s.dir)
+		fmt.Fprintln(os.Stdout, s.Address, s.dir)
 		_, _ = io.Copy(io.Discard, os.Stdin) // for ever
 		return
 	}

@@ -28,6 +28,7 @@ type Report struct {
 	Headers int               `json:"cabecalhos"`           // partitions that have a state
 	Trips   int64             `json:"viagens"`
 	Records int64             `json:"registros"` // with a verdict, all partitions together
+	Orphans []Orphans         `json:"linhasSemViagem"`
 	Faults  []Fault           `json:"falhas"`
 }
 
@@ -36,6 +37,14 @@ type Fault struct {
 	Partition schemas.Partition `json:"particao"`
 	Key       string            `json:"chave,omitempty"` // of the object; "" = of the state as a whole
 	Detail    string            `json:"detalhe"`
+}
+
+// Orphans are rows of trips in a partition's state that no trip knows of: what they hold is out
+// of reach, or was to be removed.
+type Orphans struct {
+	Partition schemas.Partition `json:"particao"`
+	Rows      int64             `json:"linhas"`
+	Trip      schemas.TripID    `json:"viagem"` // by the key of the first; "" = its key is none of a trip's
 }
 
 // VerifyOptions of a verification.
@@ -48,9 +57,10 @@ type VerifyOptions struct {
 
 // Verify reads everything that a manifest cites: each file must have its size and checksum,
 // each outbox decode, each partition's state open, its header stand where the manifest says
-// and account for every offset, and each trip in it read. It goes on after a fault.
+// and account for every offset, each trip in it read, and each row of a trip be one that the trip
+// knows of. It goes on after a fault.
 func Verify(ctx context.Context, st checkpoint.Store, m checkpoint.Manifest, o VerifyOptions) (Report, error) {
-	r := Report{Number: m.Number, Faults: []Fault{}}
+	r := Report{Number: m.Number, Orphans: []Orphans{}, Faults: []Fault{}}
 	v := verifier{report: &r, store: &counting{Store: st, show: o.OnProgress}, scratch: o.Scratch}
 	for _, e := range m.Entries {
 		for _, f := range cited(e) {
@@ -157,7 +167,7 @@ func hash(ctx context.Context, st checkpoint.Store, f checkpoint.File) (err erro
 	return f.Verify(checkpoint.File{Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
 }
 
-// state reads the header and every trip.
+// state reads the header and every row of trips.
 func (v *verifier) state(p schemas.Partition, e checkpoint.Entry, st *pebblestore.Store) error {
 	head, found, err := st.Get(partition.HeaderKey())
 	if err != nil {
@@ -185,16 +195,37 @@ func (v *verifier) state(p schemas.Partition, e checkpoint.Entry, st *pebblestor
 	for _, n := range s.Ledger.Verdicts {
 		v.report.Records += n
 	}
-	start, end := partition.TripKeys()
-	return st.ScanRange(start, end, func(key, _ []byte) error {
-		id, ok := partition.ParseTripKey(key)
-		if !ok {
-			return nil
+	return v.trips(p, st)
+}
+
+// trips reads every trip, and looks for rows that none has.
+func (v *verifier) trips(p schemas.Partition, st *pebblestore.Store) error {
+	left := Orphans{Partition: p}
+	visit := func(key, _ []byte) error {
+		if id, ok := partition.ParseTripKey(key); ok {
+			v.report.Trips++
+			_, err := partition.ReadTrip(TripReader{st}, id)
+			return err
 		}
-		v.report.Trips++
-		_, err := partition.ReadTrip(TripReader{st}, id)
-		return err
-	})
+		id, known, err := partition.Knows(TripReader{st}, key)
+		if err != nil || known {
+			return err
+		}
+		if left.Rows++; left.Rows == 1 {
+			left.Trip = id
+		}
+		return nil
+	}
+	for _, keys := range []func() (start, end []byte){partition.TripKeys, partition.AgeKeys} {
+		start, end := keys()
+		if err := st.ScanRange(start, end, visit); err != nil {
+			return err
+		}
+	}
+	if left.Rows > 0 {
+		v.report.Orphans = append(v.report.Orphans, left)
+	}
+	return nil
 }
 
 // TripReader is a state as partition.ReadTrip wants it.
