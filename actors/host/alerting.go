@@ -27,6 +27,7 @@ type alerting struct {
 	// Of the sending goroutine.
 	to      AlertSender         // nil = none
 	sent    []schemas.SentAlert // found in the log at the last opening, in its order
+	sentIDs map[string]bool     // theirs
 	logNext schemas.Offset      // where reading back begins
 	readTo  schemas.Offset      // where it ended the last time
 
@@ -60,7 +61,10 @@ func (a *alerting) begin() {
 		if err != nil {
 			return fmt.Errorf("read the log of alerts: %w", err)
 		}
-		a.readTo, a.sent = next, sent
+		a.readTo, a.sent, a.sentIDs = next, sent, make(map[string]bool, len(sent))
+		for _, alert := range sent {
+			a.sentIDs[alert.AlertID] = true
+		}
 		if a.waiting() == nil {
 			a.logNext = next // nothing is unacknowledged
 		}
@@ -90,12 +94,8 @@ func (a *alerting) sendLot(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	rest := make([]schemas.Alert, 0, len(l.alerts))
-	sent := make(map[string]bool, len(a.sent))
-	for _, alert := range a.sent {
-		sent[alert.AlertID] = true
-	}
 	for _, alert := range l.alerts {
-		if !sent[alert.AlertID] {
+		if !a.sentIDs[alert.AlertID] {
 			rest = append(rest, alert)
 		}
 	}

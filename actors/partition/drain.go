@@ -7,8 +7,8 @@ import "taximeter/schemas"
 // method.
 func (p *Partition) Drain() (schemas.Outbox, []schemas.Alert) {
 	out := schemas.Outbox{Bills: p.effects.Bills, Windows: p.effects.Windows, DeadLetters: p.letters}
-	alerts := p.unsent
+	alerts := p.alerts.unsent
 	p.effects.Bills, p.effects.Windows = p.effects.Bills[:0], p.effects.Windows[:0]
-	p.letters, p.unsent = p.letters[:0], p.unsent[:0]
+	p.letters, p.alerts.unsent = p.letters[:0], p.alerts.unsent[:0]
 	return out, alerts
 }

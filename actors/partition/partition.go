@@ -102,10 +102,8 @@ type Partition struct {
 	tell      Tell
 	told      [schemas.NumInputs]verdictLog // since the base's cut
 	summaries map[schemas.TripID]summary    // told since the base's cut
-	unsent    []schemas.Alert               // decided, not yet acknowledged as sent
-	suppress  map[string]fact               // alerts known to be sent already, not yet reached again
-	standing  []string                      // of their ids those that may stand for a fact, in the order in which they were sent
-	abandoned *Abandoned                    // what a restore left behind; nil = nothing, or it was reached
+	alerts    alerts
+	abandoned *Abandoned // what a restore left behind; nil = nothing, or it was reached
 }
 
 // Position is how far one input topic was consumed.
@@ -358,9 +356,7 @@ func (p *Partition) settle(s *Slot) {
 	}
 	p.effects.Anomalies = p.effects.Anomalies[:0]
 	for i := range p.effects.Alerts {
-		if a := &p.effects.Alerts[i]; !p.alreadySent(a) {
-			p.unsent = append(p.unsent, *a)
-		}
+		p.alerts.decided(&p.effects.Alerts[i])
 	}
 	p.effects.Alerts = p.effects.Alerts[:0]
 }
@@ -448,8 +444,8 @@ func (p *Partition) bury(r *schemas.Record, v schemas.Verdict, detail string) {
 // Tick lets the wall clock mark idle sources and move time when all are.
 func (p *Partition) Tick(now schemas.Millis, status [schemas.NumInputs]SourceStatus) error {
 	p.clock.tick(now, status)
-	if len(p.suppress) > 0 && p.settings.caughtUp(now, status) {
-		p.replayed()
+	if len(p.alerts.standing) > 0 && p.settings.caughtUp(now, status) {
+		p.alerts.replayed()
 	}
 	return p.moved()
 }

@@ -47,11 +47,11 @@ type openSeal struct {
 // and items stay until Committed.
 func (p *Partition) Seal(number int64) Sealed {
 	p.seals++
-	out := Sealed{Watermark: p.clock.watermark, Unsent: slices.Clone(p.unsent), Reached: p.abandoned == nil}
+	out := Sealed{Watermark: p.clock.watermark, Unsent: slices.Clone(p.alerts.unsent), Reached: p.abandoned == nil}
 	for i := range p.positions {
 		out.Next[i] = p.positions[i].Next
 	}
-	for id := range p.suppress {
+	for id := range p.alerts.suppress {
 		out.Seen = append(out.Seen, id)
 	}
 	slices.Sort(out.Seen)
