@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -60,7 +61,7 @@ func readAll(ctx context.Context, files *events.Files, partitions int, each func
 		free <- c
 	}
 	if err == nil {
-		err = failed
+		err = cmp.Or(failed, context.Cause(ctx)) // the parser may have ended before it saw the end of ctx
 	}
 	return err
 }
