@@ -17,11 +17,12 @@ type Watch struct {
 	arrivals map[checkpoint.NodeID]arrival
 }
 
-// arrival is what is known of how a member came.
+// arrival is what is known of how a member came, or came back to its duty.
 type arrival struct {
-	first   time.Duration // when the chain was first seen to name it
-	heard   bool          // it was in view since
-	strange bool          // neither heard nor named for long
+	since    time.Duration // when the chain was first seen to name it, or it served again
+	heard    bool          // it was in view since the chain names it
+	strange  bool          // neither heard nor named for long
+	resigned bool          // when last in view
 }
 
 // hearsay is how much later than from the chain we may hear of a new member by gossip: one
@@ -58,8 +59,9 @@ func NewWatch(patience, gap time.Duration) *Watch {
 // Put notes that our own heartbeat was put.
 func (w *Watch) Put(at time.Duration) { w.own.extend(at, w.gap) }
 
-// PutFailed notes that it could not be: whoever cannot write cannot tell the silence of
-// others from its own, and begins anew.
+// PutFailed notes that it could not be, or that we have resigned: whoever cannot write cannot
+// tell the silence of others from its own, and what we have lost others may have lost, whose
+// hearts then stand still while they live. The row begins anew.
 func (w *Watch) PutFailed() { w.own = run{} }
 
 // Saw notes what a node's heartbeat object held; "" = there is none.
@@ -77,11 +79,18 @@ func (w *Watch) Look(tip checkpoint.Manifest, v View, at time.Duration) {
 	alive := v.Alive()
 	for _, id := range tip.Members {
 		a, known := w.arrivals[id]
+		m, inView := v.Member(id)
+		if resigned := m.Duty == Resigned; inView {
+			if a.resigned && !resigned {
+				a.since = at
+			}
+			a.resigned = resigned
+		}
 		if !known {
-			a.first = at
+			a.since = at
 		}
 		a.heard = a.heard || slices.Contains(alive, id)
-		a.strange = !a.heard && at-a.first < hearsay
+		a.strange = !a.heard && at-a.since < hearsay
 		w.arrivals[id] = a
 	}
 	for id := range w.arrivals {
@@ -100,16 +109,26 @@ func (w *Watch) Forget(members []checkpoint.NodeID) {
 	}
 }
 
-// unchanged is how long the node's heartbeat stood still, as far as we know it a member, while
-// our own puts succeeded: the time that both rows of observations cover. What one that has just
-// joined left there before says nothing of it: taken over for that, it would join again at
-// once, and so on.
+// Ended drops what is known of nodes whose membership we have just ended: before the next look
+// at the chain one of them may have joined again.
+func (w *Watch) Ended(ended []checkpoint.NodeID) {
+	for _, id := range ended {
+		delete(w.others, id)
+		delete(w.arrivals, id)
+	}
+}
+
+// unchanged is how long the node's heartbeat stood still, as far as we know it a member that
+// has not resigned since, while our own puts succeeded: the time that both rows of observations
+// cover. What one that has just joined left there before says nothing of it: taken over for
+// that, it would join again at once, and so on. Nor does what one left there that had resigned
+// and serves again.
 func (w *Watch) unchanged(id checkpoint.NodeID) time.Duration {
 	s, ok := w.others[id]
 	if !ok || !w.own.begun {
 		return 0
 	}
-	return max(0, min(w.own.last, s.same.last)-max(w.own.since, s.same.since, w.arrivals[id].first))
+	return max(0, min(w.own.last, s.same.last)-max(w.own.since, s.same.since, w.arrivals[id].since))
 }
 
 // Evidence is what the observer can say against a node.

@@ -260,3 +260,63 @@ func TestWhoHasJustJoinedIsNotTakenForDead(t *testing.T) {
 		t.Error("one that was there and is gone is not taken over at once")
 	}
 }
+
+// Nor by the one that stood still while it had resigned: it is back, though nobody has read its
+// new heartbeat yet.
+func TestWhoServesAgainIsJudgedFromThen(t *testing.T) {
+	const patience = 15 * time.Second
+	w := NewWatch(patience, 8*time.Second)
+	tip := tipOf("ac")
+	dead := func(duty Duty, at time.Duration) bool {
+		v := viewOf("a", "ac")
+		v.Members[1].Duty = duty
+		w.Put(at)
+		w.Saw("c", "of before", at)
+		w.Look(tip, v, at)
+		return len(TakeOvers(tip, v, w)) > 0
+	}
+	at := time.Second
+	for ; !dead(Resigned, at); at += time.Second {
+		if at > time.Minute {
+			t.Fatal("one that has resigned is never taken over")
+		}
+	}
+	back := at + time.Second
+	for at = back; !dead(Serving, at); at += time.Second {
+		if at > back+time.Minute {
+			t.Fatal("one that serves again and never beats is never taken over")
+		}
+	}
+	if at-back < patience {
+		t.Errorf("taken over %s after it serves again", at-back)
+	}
+}
+
+// A node taken over joins again before anybody has seen the chain without it.
+func TestWhoJoinsAnewBetweenTwoLooksIsJudgedFromThen(t *testing.T) {
+	const patience = 15 * time.Second
+	w := NewWatch(patience, 8*time.Second)
+	tip := tipOf("ac")
+	dead := func(at time.Duration) bool {
+		w.Put(at)
+		w.Saw("c", "of its earlier life", at)
+		w.Look(tip, viewOf("a", "ac"), at)
+		return len(TakeOvers(tip, viewOf("a", "ac"), w)) > 0
+	}
+	at := time.Second
+	for ; !dead(at); at += time.Second {
+		if at > time.Minute {
+			t.Fatal("one whose heartbeat stands still is never taken over")
+		}
+	}
+	w.Ended(ids("c"))
+	again := at + time.Second
+	for at = again; !dead(at); at += time.Second {
+		if at > again+time.Minute {
+			t.Fatal("one that joined again and never beats is never taken over")
+		}
+	}
+	if at-again < patience {
+		t.Errorf("taken over %s after it has joined again", at-again)
+	}
+}

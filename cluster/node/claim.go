@@ -18,8 +18,9 @@ func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluste
 	if !tip.IsMember(self.ID) && self.Duty == cluster.Serving && view.Admits(tip) {
 		changes = append(changes, checkpoint.Join{Node: self.ID})
 	}
-	if all := c.takeOvers(tip, view); len(all) > 0 {
-		changes = append(changes, c.replace(tip, view, all)...)
+	dead := c.takeOvers(tip, view)
+	if len(dead) > 0 {
+		changes = append(changes, c.replace(tip, view, dead)...)
 	}
 	if version, ok := view.Raise(tip); ok && len(changes) == 0 && view.Coordinator(tip) == view.Self {
 		c.node.log.Info("all members speak a later protocol: from now on so does the namespace", "protocol", version, "before", tip.Speaks())
@@ -28,7 +29,11 @@ func (c *crew) members(ctx context.Context, tip checkpoint.Manifest, view cluste
 	if len(changes) == 0 {
 		return tip, nil
 	}
-	return c.node.assign(ctx, tip, changes)
+	next, err := c.node.assign(ctx, tip, changes)
+	if err == nil && len(dead) > 0 {
+		c.pulse.ended(deadOf(dead))
+	}
+	return next, err
 }
 
 // replace ends the membership of the dead and gives away what they ran; what nobody can

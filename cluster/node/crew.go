@@ -78,7 +78,7 @@ func newCrew(n *Node, g *gossip.Gossip) *crew {
 		slots: make(chan struct{}, startsAtOnce), again: make(map[schemas.Partition]retry), waits: make(map[schemas.Partition]wait),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 	if g != nil {
-		c.pulse = newPulse(n, g)
+		c.pulse = newPulse(n, g.SetDuty, n.source.Answered)
 	}
 	return c
 }

@@ -9,7 +9,6 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/cluster"
-	"taximeter/cluster/gossip"
 )
 
 // pulse shows the others that this node lives, looks at their heartbeats, and says what
@@ -17,10 +16,11 @@ import (
 // long, and is back once both answer. It runs beside the crew: a slow step must not silence
 // the heart.
 type pulse struct {
-	node   *Node
-	gossip *gossip.Gossip
-	began  time.Time     // of the monotonic clock that watch is fed with
-	wake   chan struct{} // one slot: there is news to tell
+	node  *Node
+	say   func(cluster.Duty) // to the others, by gossip
+	kafka func() time.Time   // when it last answered
+	began time.Time          // of the monotonic clock that watch is fed with
+	wake  chan struct{}      // one slot: there is news to tell
 
 	mu       sync.Mutex // guards all below
 	beats    int64
@@ -30,7 +30,7 @@ type pulse struct {
 	answered time.Time // by Kafka, as of then
 	trouble  cluster.Trouble
 	strange  bool                                 // the chain cannot be followed
-	well     time.Time                            // since when it serves
+	well     time.Time                            // since when it serves and has had all it needs
 	copies   map[checkpoint.NodeID]cluster.Copies // of the others, by their heartbeats
 }
 
@@ -44,14 +44,18 @@ const (
 	troublePatience = 10 * time.Second
 	// troubledEvery is how often a node in trouble looks whether it has passed.
 	troubledEvery = 500 * time.Millisecond
-	// settled is how long a node must have served before it takes over from one that has
-	// resigned: after an outage of all, each sees the others come back a moment later.
+	// settled is how long a node must have served, and had all it needs, before it takes over
+	// from one that has resigned: in an outage of all each resigns at its own moment, and
+	// comes back at its own.
 	settled = 5 * time.Second
+	// uneasy is how long a node need not have reached Kafka or the store to know that it may
+	// share another's trouble.
+	uneasy = 2 * heartbeatEvery
 )
 
-func newPulse(n *Node, g *gossip.Gossip) *pulse {
+func newPulse(n *Node, say func(cluster.Duty), kafka func() time.Time) *pulse {
 	now := time.Now()
-	return &pulse{node: n, gossip: g, began: now, wake: make(chan struct{}, 1),
+	return &pulse{node: n, say: say, kafka: kafka, began: now, wake: make(chan struct{}, 1),
 		watch: cluster.NewWatch(heartbeatPatience, 4*heartbeatEvery), at: now, well: now, copies: make(map[checkpoint.NodeID]cluster.Copies)}
 }
 
@@ -92,10 +96,26 @@ func (p *pulse) held() map[checkpoint.NodeID]cluster.Copies {
 func (p *pulse) beat(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, heartbeatEvery)
 	defer cancel()
-	err := p.put(ctx)
+	p.mu.Lock()
+	resigned := p.duty == cluster.Resigned
+	p.mu.Unlock()
+	err := p.put(ctx, !resigned)
 	if err == nil {
 		p.look(ctx)
 	}
+	if p.feel(err) {
+		// The others must see our heart beat before they hear that we serve: what stood still
+		// for long is the heart of a dead node else.
+		p.serve(p.put(ctx, true))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.duty != cluster.Resigned
+}
+
+// feel counts how long what we need has been away, and gives the duty up for it; err is what
+// became of our heartbeat. It reports whether one that has resigned could be back.
+func (p *pulse) feel(err error) (back bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A beat that comes late because this process stood still is no sign of trouble.
@@ -103,25 +123,53 @@ func (p *pulse) beat(ctx context.Context) bool {
 	p.at = time.Now()
 	p.trouble.Store += passed
 	p.trouble.Kafka += passed
-	if err != nil {
+	if err == nil {
+		p.trouble.Store = 0
+	}
+	if answered := p.kafka(); answered.After(p.answered) {
+		p.answered, p.trouble.Kafka = answered, 0
+	}
+	if p.trouble.Resigns(uneasy) {
+		p.well = p.at
+	}
+	troubled := p.trouble.Resigns(troublePatience)
+	if troubled && p.duty == cluster.Serving {
+		p.node.log.Error("this node has lost what it needs and resigns until it is back: others may take its partitions", "withoutStore", p.trouble.Store, "withoutKafka", p.trouble.Kafka)
+		p.resign()
+	}
+	if err != nil || p.duty == cluster.Resigned {
 		p.watch.PutFailed()
 	} else {
 		p.watch.Put(time.Since(p.began))
-		p.trouble.Store = 0
 	}
-	if answered := p.node.source.Answered(); answered.After(p.answered) {
-		p.answered, p.trouble.Kafka = answered, 0
-	}
-	p.resign()
-	return p.duty != cluster.Resigned
+	return p.duty == cluster.Resigned && !troubled && !p.strange
 }
 
-// put writes our heartbeat. That of a node that has resigned stands still, so that even who is
-// alone with it may take over; it is written all the same, to see whether the store answers.
-func (p *pulse) put(ctx context.Context) error {
+// serve takes the duty up again, once our heart beats.
+func (p *pulse) serve(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil || p.duty != cluster.Resigned || p.strange { // drains now, or the chain has changed
+		return
+	}
+	p.node.log.Info("this node has all it needs again and serves")
+	p.duty, p.well = cluster.Serving, time.Now()
+	p.say(p.duty)
+}
+
+// resign gives the duty up. p.mu must be held.
+func (p *pulse) resign() {
+	p.duty = cluster.Resigned
+	p.say(p.duty)
+}
+
+// put writes our heartbeat, a new one or the same again: that of a node that has resigned stands
+// still, so that even who is alone with it may take over; it is written all the same, to see
+// whether the store answers.
+func (p *pulse) put(ctx context.Context, anew bool) error {
 	p.mu.Lock()
 	var copies cluster.Copies
-	if p.duty != cluster.Resigned {
+	if anew {
 		p.beats++
 		copies = p.node.standby.report()
 	}
@@ -130,12 +178,16 @@ func (p *pulse) put(ctx context.Context) error {
 	return p.node.putHeartbeat(ctx, beats, copies)
 }
 
-// estrange notes whether the chain can be followed.
+// estrange notes whether the chain can be followed. Back to duty leads a beat.
 func (p *pulse) estrange(strange bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.strange = strange
-	p.resign()
+	if p.strange != strange {
+		p.poke()
+	}
+	if p.strange = strange; strange && p.duty == cluster.Serving {
+		p.resign()
+	}
 }
 
 // look reads the heartbeats of the other members.
@@ -162,31 +214,12 @@ func (p *pulse) look(ctx context.Context) {
 	maps.DeleteFunc(p.copies, func(id checkpoint.NodeID, _ cluster.Copies) bool { return !tip.IsMember(id) })
 }
 
-// resign gives the duty up or takes it again. p.mu must be held.
-func (p *pulse) resign() {
-	switch resigns := p.trouble.Resigns(troublePatience); {
-	case p.strange && p.duty == cluster.Serving:
-		p.duty = cluster.Resigned
-	case p.strange:
-		return
-	case resigns && p.duty == cluster.Serving:
-		p.node.log.Error("this node has lost what it needs and resigns until it is back: others may take its partitions", "withoutStore", p.trouble.Store, "withoutKafka", p.trouble.Kafka)
-		p.duty = cluster.Resigned
-	case !resigns && p.duty == cluster.Resigned:
-		p.node.log.Info("this node reaches Kafka and the store again and serves")
-		p.duty, p.well = cluster.Serving, time.Now()
-	default:
-		return
-	}
-	p.gossip.SetDuty(p.duty)
-}
-
 // drain says that this node goes.
 func (p *pulse) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.duty = cluster.Draining
-	p.gossip.SetDuty(p.duty)
+	p.say(p.duty)
 }
 
 // takeOvers lists whom this node may take over from.
@@ -202,4 +235,11 @@ func (p *pulse) takeOvers(tip checkpoint.Manifest, v cluster.View) []checkpoint.
 		all = append(all, t)
 	}
 	return all
+}
+
+// ended hears whose membership this node has ended.
+func (p *pulse) ended(ids []checkpoint.NodeID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watch.Ended(ids)
 }

@@ -28,7 +28,7 @@ func warmNode(t *testing.T, partitions int) (*Node, *pebblestore.Shared, checkpo
 	n.cfg.NodeID, n.cfg.Data = "b", t.TempDir()
 	n.ctx, n.cancel = context.WithCancel(t.Context())
 	t.Cleanup(n.cancel)
-	n.crew = &crew{slots: make(chan struct{}, startsAtOnce), pulse: &pulse{node: n, wake: make(chan struct{}, 1)}}
+	n.crew = &crew{slots: make(chan struct{}, startsAtOnce), pulse: newPulse(n, func(cluster.Duty) {}, time.Now)}
 	n.standby = newStandby(n)
 	tip := checkpoint.Genesis("ns", [schemas.NumInputs]string{}, make([]checkpoint.Offsets, partitions), checkpoint.Stamp{By: "a", Token: "t"})
 	for p := range tip.Entries {
