@@ -76,7 +76,7 @@ func (st *Store) Unsealed(base []checkpoint.File) (n int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("tables of %s: %w", st.dir, err)
 	}
-	compacting := st.db.Metrics().Compact.NumInProgress > 0
+	compacting := st.Compacting()
 	for _, tables := range levels {
 		for _, t := range tables {
 			if compacting || !have[fmt.Sprintf("%06d.sst", t.FileNum)] {
@@ -86,6 +86,10 @@ func (st *Store) Unsealed(base []checkpoint.File) (n int64, err error) {
 	}
 	return n, nil
 }
+
+// Compacting reports whether a compaction is under way: a snapshot of now would not hold what
+// it writes.
+func (st *Store) Compacting() bool { return st.db.Metrics().Compact.NumInProgress > 0 }
 
 // Close ends the store; the folder stays, for a Restore to reuse.
 func (st *Store) Close() error {

@@ -30,6 +30,7 @@ type crew struct {
 	slots   chan struct{}                                // held by starts that work
 	again   map[schemas.Partition]retry                  // partitions that failed here
 	waits   map[schemas.Partition]wait                   // planned moves whose receiver has no copy yet
+	asked   asking                                       // for their sake
 	seated  bool                                         // the first steps are done: what is ours runs
 	lives   lives
 	lonely  lonely

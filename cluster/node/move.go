@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"taximeter/actors/coordinator"
@@ -44,17 +45,34 @@ func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 	return next
 }
 
-// handOver ends a task with a last seal and gives its partition to another node. stood is
-// since when nobody has read it.
+// errNotItsTurn is a move that was withdrawn while others were before it: the partition goes
+// on here, as if nothing had been.
+var errNotItsTurn = errors.New("checkpoints and other moves take too long: it goes on here, and is tried again")
+
+// handOver ends a task with a last seal and gives its partition to another node; its time runs
+// from when its turn has come. stood is since when nobody has read it.
 func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood time.Duration, err error) {
 	n := c.node
-	ctx, cancel := context.WithTimeout(ctx, n.cfg.Checkpoint.Deadline)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	quiet := time.Now()
+	deadline := n.cfg.Checkpoint.Deadline
+	timer := time.AfterFunc(deadline, cancel)
+	defer timer.Stop()
+	var turn atomic.Pointer[time.Time] // when it came; set once, here if it is withdrawn
 	_, err = ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Move{Task: t, To: to.ID,
-		Quiesce:     func() error { quiet = time.Now(); return n.source.Remove(t.partition) },
+		Quiesce: func() error {
+			now := time.Now()
+			if !timer.Stop() || !turn.CompareAndSwap(nil, &now) {
+				return errNotItsTurn
+			}
+			timer.Reset(deadline)
+			return n.source.Remove(t.partition)
+		},
 		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return n.incarnation(to.Life, e) }})
-	stood = time.Since(quiet)
+	if turn.CompareAndSwap(nil, &time.Time{}) {
+		return 0, errNotItsTurn
+	}
+	stood = time.Since(*turn.Load())
 	c.end(t)
 	return stood, err
 }

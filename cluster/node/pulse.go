@@ -29,9 +29,15 @@ type pulse struct {
 	at       time.Time // of the last beat
 	answered time.Time // by Kafka, as of then
 	trouble  cluster.Trouble
-	strange  bool                                 // the chain cannot be followed
-	well     time.Time                            // since when it serves and has had all it needs
-	copies   map[checkpoint.NodeID]cluster.Copies // of the others, by their heartbeats
+	strange  bool                       // the chain cannot be followed
+	well     time.Time                  // since when it serves and has had all it needs
+	others   map[checkpoint.NodeID]seen // their heartbeats
+}
+
+// seen is what a node's newest heartbeat says.
+type seen struct {
+	copies cluster.Copies
+	at     time.Time // of the last attempt to read it
 }
 
 const (
@@ -42,8 +48,9 @@ const (
 	// troublePatience is how long a node may reach Kafka or the store not at all: a restarting
 	// broker or a failing-over bucket must not move partitions.
 	troublePatience = 10 * time.Second
-	// troubledEvery is how often a node in trouble looks whether it has passed.
-	troubledEvery = 500 * time.Millisecond
+	// troubledEvery is how often a node in trouble looks whether it has passed, and awaitedEvery
+	// how often one reads the heartbeat that a move waits for.
+	troubledEvery, awaitedEvery = 500 * time.Millisecond, 500 * time.Millisecond
 	// settled is how long a node must have served, and had all it needs, before it takes over
 	// from one that has resigned: in an outage of all each resigns at its own moment, and
 	// comes back at its own.
@@ -56,7 +63,7 @@ const (
 func newPulse(n *Node, say func(cluster.Duty), kafka func() time.Time) *pulse {
 	now := time.Now()
 	return &pulse{node: n, say: say, kafka: kafka, began: now, wake: make(chan struct{}, 1),
-		watch: cluster.NewWatch(heartbeatPatience, 4*heartbeatEvery), at: now, well: now, copies: make(map[checkpoint.NodeID]cluster.Copies)}
+		watch: cluster.NewWatch(heartbeatPatience, 4*heartbeatEvery), at: now, well: now, others: make(map[checkpoint.NodeID]seen)}
 }
 
 // run beats until the node ends.
@@ -87,7 +94,10 @@ func (p *pulse) poke() {
 func (p *pulse) held() map[checkpoint.NodeID]cluster.Copies {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := maps.Clone(p.copies)
+	all := make(map[checkpoint.NodeID]cluster.Copies, len(p.others)+1)
+	for id, o := range p.others {
+		all[id] = o.copies
+	}
 	all[p.node.id()] = p.node.standby.report()
 	return all
 }
@@ -197,21 +207,41 @@ func (p *pulse) look(ctx context.Context) {
 		return
 	}
 	for _, id := range tip.Members {
-		if id == p.node.id() {
-			continue
-		}
-		mark, copies, err := p.node.readHeartbeat(ctx, id)
-		if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
-			p.mu.Lock()
-			p.watch.Saw(id, mark, time.Since(p.began))
-			p.copies[id] = copies
-			p.mu.Unlock()
+		if id != p.node.id() {
+			p.read(ctx, id)
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watch.Forget(tip.Members)
-	maps.DeleteFunc(p.copies, func(id checkpoint.NodeID, _ cluster.Copies) bool { return !tip.IsMember(id) })
+	maps.DeleteFunc(p.others, func(id checkpoint.NodeID, _ seen) bool { return !tip.IsMember(id) })
+}
+
+func (p *pulse) read(ctx context.Context, id checkpoint.NodeID) {
+	mark, copies, err := p.node.readHeartbeat(ctx, id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
+		p.watch.Saw(id, mark, time.Since(p.began))
+	} else {
+		copies = p.others[id].copies
+	}
+	p.others[id] = seen{copies, time.Now()}
+}
+
+// copiesOf is what a node says it holds copies of. Its heartbeat is read for it if that was not
+// done for a while: the receiver of a move beats as soon as its copy is there.
+func (p *pulse) copiesOf(ctx context.Context, id checkpoint.NodeID) cluster.Copies {
+	p.mu.Lock()
+	known := p.others[id]
+	p.mu.Unlock()
+	if time.Since(known.at) < awaitedEvery {
+		return known.copies
+	}
+	p.read(ctx, id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.others[id].copies
 }
 
 // drain says that this node goes.

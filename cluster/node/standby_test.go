@@ -189,7 +189,11 @@ func TestACopyUnderWayEndsWhenAStartBegins(t *testing.T) {
 func TestWhatACopyLacksIsCounted(t *testing.T) {
 	n, _, tip := warmNode(t, 1)
 	n.crew.node, n.crew.chain = n, checkpoint.NewChain(n.store, n.ns)
-	lacking := func() int64 { return n.crew.lacking(t.Context(), tip.Entries[0], 0, n.id()) }
+	w := wait{to: n.id()}
+	lacking := func() int64 {
+		n.crew.pulse.read(t.Context(), w.to)
+		return n.crew.lacking(t.Context(), tip.Entries[0], 0, &w)
+	}
 	all := sizeOf(tip.Entries[0].Files)
 	if got := lacking(); got != all {
 		t.Errorf("a node that never beat lacks %d of %d bytes", got, all)

@@ -14,7 +14,14 @@ import (
 type wait struct {
 	to    checkpoint.NodeID
 	since time.Time
-	asked bool // for a checkpoint of what no copy can have yet
+	made  checkpoint.Number // of the cut that the receiver was last seen to have
+	files []checkpoint.File // of that cut
+}
+
+// asking is the newest checkpoint that was asked for because a move waits for its cut.
+type asking struct {
+	on checkpoint.Number // the tip then
+	at time.Time
 }
 
 const (
@@ -29,7 +36,7 @@ const (
 
 // warm reports whether the receiver of a planned move has nearly all of what it will start
 // from, or has been waited for long enough. A copy of an earlier cut is not enough by itself:
-// a compaction in between has written all tables anew.
+// compactions in between may have written most tables anew.
 func (c *crew) warm(ctx context.Context, tip checkpoint.Manifest, view cluster.View, t *task, to cluster.Member) bool {
 	p := t.partition
 	e := tip.Entries[p]
@@ -52,13 +59,12 @@ func (c *crew) warm(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 		patience = drainPatience
 	}
 	switch {
-	case unsealed+c.lacking(ctx, e, p, to.ID) <= coldBytes:
+	case unsealed+c.lacking(ctx, e, p, &w) <= coldBytes:
 	case time.Since(w.since) > patience:
 		c.node.log.Warn("partition moves although its receiver has no copy of it yet: it stands still while the rest is fetched", "partition", p, "to", to.ID, "waited", time.Since(w.since))
 	default:
-		if unsealed > coldBytes && !w.asked {
-			w.asked = true
-			c.node.system.Root.Send(c.node.coordinator, &coordinator.Round{})
+		if unsealed > coldBytes && !t.store.Compacting() {
+			c.cut(tip, e)
 		}
 		c.waits[p] = w
 		return false
@@ -67,20 +73,32 @@ func (c *crew) warm(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 	return true
 }
 
-// lacking is how many bytes of the entry's files the copy lacks that a node says it has.
-func (c *crew) lacking(ctx context.Context, e checkpoint.Entry, p schemas.Partition, node checkpoint.NodeID) int64 {
-	_, held, err := c.node.readHeartbeat(ctx, node)
-	if err != nil || held[p] == 0 {
-		return sizeOf(e.Files)
+// cut asks for a checkpoint of what no copy of the entry can have yet: one for all moves that
+// wait, and the next when its cuts are in the chain, or it has had its time.
+func (c *crew) cut(tip checkpoint.Manifest, e checkpoint.Entry) {
+	if e.Made <= c.asked.on && time.Since(c.asked.at) < c.node.cfg.Checkpoint.Deadline {
+		return
 	}
-	if held[p] >= e.Made {
+	c.asked = asking{tip.Number, time.Now()}
+	c.node.system.Root.Send(c.node.coordinator, &coordinator.Round{})
+}
+
+// lacking is how many bytes of the entry's files the copy lacks that the receiver says it has.
+func (c *crew) lacking(ctx context.Context, e checkpoint.Entry, p schemas.Partition, w *wait) int64 {
+	made := c.pulse.copiesOf(ctx, w.to)[p]
+	switch {
+	case made == 0:
+		return sizeOf(e.Files)
+	case made >= e.Made:
 		return 0
+	case made != w.made:
+		copied, err := c.chain.Read(ctx, made)
+		if err != nil { // retired: as good as none
+			return sizeOf(e.Files)
+		}
+		w.made, w.files = made, copied.Entries[p].Files
 	}
-	copied, err := c.chain.Read(ctx, held[p])
-	if err != nil { // retired: as good as none
-		return sizeOf(e.Files)
-	}
-	return sizeOf(without(e.Files, copied.Entries[p].Files))
+	return sizeOf(without(e.Files, w.files))
 }
 
 // without is the files that are not among the others.
