@@ -132,6 +132,7 @@ func (c *crew) start(p schemas.Partition, e checkpoint.Entry) {
 		}
 		c.ends <- startEnd{p, err}
 		c.poke()
+		c.node.removeAside(p)
 	})
 }
 

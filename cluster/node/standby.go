@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -276,37 +275,20 @@ func (s *standby) freshness() (behind map[schemas.Partition]float64, bytes int64
 	return behind, bytes
 }
 
-// Folders below a partition's: of its copy, or of a run under the run's incarnation; in each
-// the state.
-const (
-	copyFolder  = "copy"
-	stateFolder = "state"
-)
-
-// home is the folder of all that is local of a partition.
-func (n *Node) home(p schemas.Partition) string {
-	return filepath.Join(n.cfg.Data, strconv.Itoa(int(p)))
-}
-
 // earlier are the states that runs have left here.
 func (s *standby) earlier(p schemas.Partition) (folders []pebblestore.Folder) {
-	for _, dir := range s.runs(p) {
+	for _, dir := range s.node.runsLeft(p) {
 		folders = append(folders, pebblestore.Folder{Dir: filepath.Join(dir, stateFolder)})
 	}
 	return folders
 }
 
 func (s *standby) removeEarlier(p schemas.Partition) {
-	for _, dir := range s.runs(p) {
+	for _, dir := range s.node.runsLeft(p) {
 		if err := os.RemoveAll(dir); err != nil {
 			s.node.log.Warn("state of an earlier run stays behind", "partition", p, "err", err)
 		}
 	}
-}
-
-func (s *standby) runs(p schemas.Partition) []string {
-	dirs, _ := filepath.Glob(filepath.Join(s.node.home(p), "[0-9]*")) // the pattern is well-formed
-	return dirs
 }
 
 func sizeOf(files []checkpoint.File) (n int64) {

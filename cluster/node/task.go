@@ -64,7 +64,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	run := t // a return may have set t to nil
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("start partition %d: %w", p, err), run.stop())
+			err = n.startFailed(run, fmt.Errorf("start partition %d: %w", p, err))
 		}
 	}()
 	began := time.Now()
@@ -72,10 +72,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	reuse := n.standby.take(p)
 	t.dir = filepath.Join(n.home(p), strconv.FormatInt(int64(e.Incarnation), 10))
 	stateDir, snapshots := filepath.Join(t.dir, stateFolder), filepath.Join(t.dir, "snapshots")
-	earlier, err := filepath.Glob(filepath.Join(n.home(p), "*"))
-	if err != nil {
-		return nil, err
-	}
+	earlier := n.earlier(p)
 	if err := os.MkdirAll(snapshots, 0o755); err != nil {
 		return nil, fmt.Errorf("the data folder cannot be written: %w", err)
 	}
@@ -85,6 +82,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	if t.store, err = pebblestore.Restore(ctx, n.store, e.Files, stateDir, n.shared, reuse...); err != nil {
 		return nil, err
 	}
+	n.setAside(p, e.Incarnation, earlier)
 	restored := time.Since(began)
 	select {
 	case <-t.speaker.Opened():
@@ -128,7 +126,9 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		return part, nil
 	}
 	t.owner, err = n.system.Root.SpawnNamed(host.NewOwner(spec, &t.stats), fmt.Sprintf("partition-%d-%d", p, e.Incarnation))
-	n.tasks[p] = t // from here on catalogue changes reach the owner too
+	if err == nil {
+		n.tasks[p] = t // from here on catalogue changes reach the owner too
+	}
 	n.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -146,12 +146,21 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	}
 	root.Send(n.coordinator, attach(t))
 	n.log.Info("partition runs", "partition", p, "took", time.Since(began), "restored", restored, "fetched", t.store.Fetched())
-	for _, d := range earlier { // only now: nobody waits for it
-		if err := os.RemoveAll(d); err != nil {
-			n.log.Warn("state of an earlier run stays behind", "partition", p, "err", err)
-		}
-	}
 	return t, nil
+}
+
+// startFailed ends a run that did not start. One that can be seen among the tasks is ended by the
+// crew, like any that fails: it may just be looking at its store.
+func (n *Node) startFailed(t *task, err error) error {
+	n.mu.Lock()
+	seen := n.tasks[t.partition] == t
+	n.mu.Unlock()
+	if !seen {
+		return errors.Join(err, t.stop())
+	}
+	t.failure.CompareAndSwap(nil, &err)
+	t.cancel()
+	return err
 }
 
 // build makes the partition as the entry's cut left it.
@@ -210,12 +219,12 @@ func (t *task) end() error {
 	if t.store != nil {
 		errs = append(errs, t.store.Close())
 	}
+	n.standby.give(t.partition) // before another run here can begin, and take
 	n.mu.Lock()
 	if n.tasks[t.partition] == t {
 		delete(n.tasks, t.partition)
 	}
 	n.mu.Unlock()
-	n.standby.give(t.partition)
 	return errors.Join(errs...)
 }
 
