@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"taximeter/actors/coordinator"
@@ -34,7 +35,7 @@ type crew struct {
 	seated  bool                                         // the first steps are done: what is ours runs
 	lives   lives
 	lonely  lonely
-	strange error // why this node cannot follow the chain, and runs nothing; nil = it can
+	strange atomic.Pointer[error] // why this node cannot follow the chain, and runs nothing; nil = it can. Others may read it
 
 	wake chan struct{} // one slot: look again now
 	quit chan struct{} // closed to end run
@@ -96,7 +97,7 @@ func (c *crew) run() {
 		switch {
 		case errors.Is(err, coordinator.ErrDecidedAnew):
 			next = moveStepEvery
-		case c.strange != nil: // told
+		case c.strange.Load() != nil: // told
 			next = troubledStepEvery
 		case err != nil && c.node.ctx.Err() == nil:
 			c.node.log.Warn("placement makes no step; trying again", "err", err)

@@ -95,7 +95,7 @@ func (c *crew) drain(ctx context.Context) {
 		next := stepEvery / 4
 		tip := c.node.tip.Load()
 		switch {
-		case c.node.gaveWay(), c.strange != nil:
+		case c.node.gaveWay(), c.strange.Load() != nil:
 			return
 		case err == nil && len(tip.Owned(c.node.id())) == 0 && len(c.node.held()) == 0, !c.others():
 			return

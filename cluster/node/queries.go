@@ -186,9 +186,12 @@ func (n *Node) Ready() error {
 		owned = len(tip.Owned(n.id()))
 	}
 	rounds := n.rounds.Load()
+	strange := n.crew.strange.Load()
 	switch {
 	case !ready:
 		return errors.New("the node is starting or stopping")
+	case strange != nil:
+		return *strange
 	case running < owned:
 		return errors.New("some partitions are being started anew")
 	case rounds != nil && rounds.LastError != nil:

@@ -14,6 +14,9 @@ import (
 func (n *Node) Cluster() admin.ClusterStatus {
 	view := n.crew.view()
 	st := admin.ClusterStatus{Node: n.cfg.NodeID, Alone: n.crew.gossip == nil, Joined: view.Joined}
+	if strange := n.crew.strange.Load(); strange != nil {
+		st.Error = (*strange).Error()
+	}
 	tip := n.tip.Load()
 	if tip == nil {
 		return st

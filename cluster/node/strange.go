@@ -14,16 +14,16 @@ func (c *crew) estrange(err error) {
 	switch strange := isStrange(err); {
 	case !strange && err != nil: // nothing is known of the chain now
 		return
-	case !strange && c.strange != nil:
+	case !strange && c.strange.Load() != nil:
 		c.node.log.Info("this node can follow the namespace again")
-		c.strange = nil
+		c.strange.Store(nil)
 	case !strange:
 		return
 	default:
-		if c.strange == nil {
+		if c.strange.Load() == nil {
 			c.node.log.Error("this node cannot follow the namespace any more: it gives its partitions up, and others take them", "err", err)
 		}
-		c.strange = err
+		c.strange.Store(&err)
 		for _, s := range c.starts {
 			s.cancel()
 		}
@@ -32,7 +32,7 @@ func (c *crew) estrange(err error) {
 		}
 	}
 	if c.pulse != nil {
-		c.pulse.estrange(c.strange != nil)
+		c.pulse.estrange(c.strange.Load() != nil)
 	}
 }
 

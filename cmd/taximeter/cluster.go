@@ -46,6 +46,9 @@ func newClusterStatus() *cobra.Command {
 			default:
 				fmt.Fprintf(w, "as node %s sees it; manifest %d, protocol %d\n\n", st.Node, st.Manifest, st.Protocol)
 			}
+			if st.Error != "" {
+				fmt.Fprintf(w, "it runs nothing, and all below is what it knew before: %s\n\n", st.Error)
+			}
 			members := ui.Table{Head: []string{"node", "duty", "member", ">partitions", ">weight", "zone", "version", "speaks up to", "admin"}}
 			for _, m := range st.Members {
 				members.Add(m.ID, m.Duty, strconv.FormatBool(m.Member), strconv.Itoa(m.Owned), strconv.Itoa(m.Weight), m.Zone, m.Version, strconv.Itoa(m.Speaks[1]), m.Admin)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"testing"
 
 	"taximeter/actors/ingest"
 	"taximeter/checkpoint"
 	"taximeter/checkpoint/objectstore"
+	"taximeter/cluster"
 	"taximeter/cluster/admin"
 	"taximeter/cluster/node"
 )
@@ -62,6 +64,9 @@ func TestAMemberThatCannotFollowTheProtocolGivesUpItsPartitions(t *testing.T) {
 	x.await("the protocol raised by mistake", raise)
 	x.await("given up", func() bool { return atWork(x.node) == 0 })
 	x.await("taken by the others", func() bool { return atWork(others...) == 2 })
+	if err, st := x.node.Ready(), x.node.Cluster(); !errors.Is(err, cluster.ErrNotSpoken) || st.Error != err.Error() {
+		t.Errorf("/readyz says %v, /cluster %q", err, st.Error)
+	}
 	if x.log.count("cannot follow the namespace") != 1 || x.log.count("protocol 2 and this node up to 1") == 0 {
 		t.Error("nobody is told why, or again and again")
 	}
