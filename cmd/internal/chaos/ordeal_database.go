@@ -15,7 +15,7 @@ import (
 // What the server of the analytical table does in an ordeal.
 const (
 	DatabaseDown   Fault = "database-down"   // nobody listens where it was
-	DatabaseCut    Fault = "database-cut"    // one chunk in ten passes half, either way, and its connection ends
+	DatabaseCut    Fault = "database-cut"    // one chunk in twenty-five passes half, either way, and its connection ends
 	DatabaseDeaf   Fault = "database-deaf"   // of three answers to a commit two are dropped, and the connection ends
 	DatabaseKilled Fault = "database-killed" // it is killed (-9) and started again, over and over
 )
@@ -103,10 +103,13 @@ func (d *sickDatabase) dice() (oneIn func(n int) bool) {
 }
 
 func (d *sickDatabase) cuts() func() eye {
+	// About as many as a commit has, so that some pass and some are cut in their middle: with
+	// one in ten no commit to PostgreSQL came as far as its progress.
+	const chunks = 25
 	oneIn := d.dice()
 	return func() eye {
 		return func(_ bool, chunk []byte) int {
-			if !oneIn(10) {
+			if !oneIn(chunks) {
 				return len(chunk)
 			}
 			d.met.Add(1)
