@@ -266,12 +266,9 @@ func (n *Node) takeDown() {
 			n.log.Warn("admin server", "err", err)
 		}
 	}
-	for _, t := range n.runs() {
-		if err := t.stop(); err != nil {
-			n.log.Warn("partition did not end cleanly", "partition", t.partition, "err", err)
-		}
-	}
+	n.stopRuns()
 	n.starting.Wait()
+	n.stopRuns() // of starts that were past hearing of it
 	n.closeRemote()
 	if n.crew != nil && n.crew.gossip != nil {
 		if err := n.crew.gossip.Close(); err != nil {
@@ -296,6 +293,14 @@ func (n *Node) takeDown() {
 	}
 	if n.shared != nil {
 		n.shared.Close()
+	}
+}
+
+func (n *Node) stopRuns() {
+	for _, t := range n.runs() {
+		if err := t.stop(); err != nil {
+			n.log.Warn("partition did not end cleanly", "partition", t.partition, "err", err)
+		}
 	}
 }
 
