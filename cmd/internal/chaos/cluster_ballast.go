@@ -105,9 +105,10 @@ func (b *ballast) commit(ctx context.Context, m checkpoint.Manifest) (checkpoint
 
 // seal is a cut of the partition with more in it, at the offsets where it stands.
 func (b *ballast) seal(ctx context.Context, tip checkpoint.Manifest, p schemas.Partition) (seal checkpoint.Seal, err error) {
-	// Rows do not shrink. So few batches leave the store as that of a node that runs is, between
-	// two compactions: else all partitions would be rewritten as soon as they start.
-	const row, batches = 1 << 10, 4
+	// Rows do not shrink. Each batch is a table in level 0; so many are compacted into small
+	// tables by key, as in a store that has run for long. Few and large ones would wait in level
+	// 0 for the nodes, which would rewrite, and fetch, all partitions a few checkpoints later.
+	const row, batches = 1 << 10, 64
 	rows := int(b.bytes/row/batches) + 1
 	e := tip.Entries[p]
 	dir := filepath.Join(b.c.dir, "ballast-"+strconv.Itoa(int(p)))
@@ -127,6 +128,9 @@ func (b *ballast) seal(ctx context.Context, tip checkpoint.Manifest, p schemas.P
 		if err := st.Apply(ctx, batch); err != nil {
 			return seal, err
 		}
+		if err := until(ctx, compactionPatience, func() bool { return !st.Compacting() }); err != nil {
+			return seal, fmt.Errorf("a compaction does not end: %w", err)
+		}
 	}
 	snapshot, err := st.Checkpoint(dir + "-snapshot")
 	if err != nil {
@@ -140,6 +144,8 @@ func (b *ballast) seal(ctx context.Context, tip checkpoint.Manifest, p schemas.P
 	seal.Files = up.Files
 	return seal, errors.Join(checkpoint.Offer(ctx, b.c.store, seal), snapshot.Remove())
 }
+
+const compactionPatience = time.Minute // of some hundred MB
 
 func random(rng *rand.Rand, into []byte) {
 	for i := 0; i+8 <= len(into); i += 8 {
