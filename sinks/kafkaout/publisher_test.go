@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -113,6 +114,29 @@ func TestNamespacesDoNotSeeEachOther(t *testing.T) {
 	}
 	if made := <-read; made != 8 {
 		t.Errorf("marker %d", made)
+	}
+}
+
+// A transaction that nobody ends stops every committed reader of its partition. Who waits says whose it is.
+func TestWhoWaitsForATransactionSaysWhose(t *testing.T) {
+	w := newWorld(t)
+	other := w.open(w.node("ns2"))
+	if err := other.Publisher.client.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Publisher.client.ProduceSync(w.ctx(), &kgo.Record{Topic: schemas.TopicCommits, Partition: int32(ours3), Key: []byte("ns2"), Value: []byte(`{"made":3}`)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	producer, epoch, err := other.Publisher.client.ProducerID(w.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := w.open(w.kafka)
+	ctx, cancel := context.WithTimeout(w.ctx(), time.Second)
+	defer cancel()
+	_, err = v.Marker(ctx)
+	if want := fmt.Sprintf("producer %d (epoch %d", producer, epoch); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q in it", err, want)
 	}
 }
 

@@ -53,7 +53,7 @@ func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, fro
 	for next < end {
 		fetches := client.PollFetches(ctx)
 		for _, fault := range fetches.Errors() {
-			return 0, fmt.Errorf("read %s/%d back, at %d of %d: %w", topic, p, next, end, fault.Err)
+			return 0, fmt.Errorf("read %s/%d back, at %d of %d: %w%s", topic, p, next, end, fault.Err, k.held(ctx, topic, int32(p), next))
 		}
 		for records := fetches.RecordIter(); !records.Done(); {
 			r := records.Next()
