@@ -11,9 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"taximeter/actors/ingest"
@@ -25,18 +23,7 @@ import (
 	"taximeter/schemas"
 )
 
-func main() {
-	isChild, err := rig.RunRole(os.Args[1:])
-	if !isChild {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err = run(ctx)
-		stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { rig.Main(run) }
 
 // past is how much event time is in the log before the processor starts: enough that bills
 // fall due from the first measured second on.

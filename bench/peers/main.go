@@ -12,11 +12,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"taximeter/bench/internal/load"
@@ -25,18 +23,7 @@ import (
 	"taximeter/bench/internal/traffic"
 )
 
-func main() {
-	isChild, err := rig.RunRole(os.Args[1:])
-	if !isChild {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err = run(ctx)
-		stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { rig.Main(run) }
 
 // comparison is one run of all systems.
 type comparison struct {

@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"taximeter/actors/ingest"
@@ -25,18 +23,7 @@ import (
 	"taximeter/cluster/node/embedded"
 )
 
-func main() {
-	isChild, err := rig.RunRole(os.Args[1:])
-	if !isChild {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err = run(ctx)
-		stop()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { rig.Main(run) }
 
 // bench is one run.
 type bench struct {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 // Role is what a child process is.
@@ -20,10 +22,24 @@ const (
 // roleFlag is the first argument of a child; the role and its settings as JSON follow.
 const roleFlag = "--role"
 
-// RunRole does the work of a child and reports whether this process is one. A program of
-// this package calls it first. What a child says goes to its standard output, a JSON value
-// a line; it ends when its work does or its standard input closes.
-func RunRole(args []string) (isChild bool, err error) {
+// Main is a bench's program: run, until it ends or is told to, or the work of a child.
+func Main(run func(context.Context) error) {
+	isChild, err := asChild(os.Args[1:])
+	if !isChild {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		err = run(ctx)
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// asChild does the work of a child and reports whether this process is one. What a child says
+// goes to its standard output, a JSON value a line; it ends when its work does or its standard
+// input closes.
+func asChild(args []string) (isChild bool, err error) {
 	if len(args) != 3 || args[0] != roleFlag {
 		return false, nil
 	}
