@@ -80,6 +80,7 @@ type (
 		Number checkpoint.SealNumber
 		Tell   partition.Tell
 		Layout partition.Layout // zero = as before
+		Anyway func() bool      // whether to cut although nothing happened; nil = never. Runs like Done
 		Done   func(Cut, error)
 	}
 	// Committed tells that the chain holds the seal of that number.
@@ -314,7 +315,7 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	case o.applying != nil:
 		o.waiting = append(o.waiting, m)
 		return
-	case !o.changed && o.cut <= o.committed:
+	case !o.changed && o.cut <= o.committed && (m.Anyway == nil || !m.Anyway()):
 		m.Done(Cut{Unchanged: true}, nil)
 		return
 	}

@@ -140,13 +140,19 @@ func (r *run) deliver(kind schemas.Kind, at schemas.Millis, trips ...schemas.Tri
 
 func (r *run) seal(number int64) host.Cut {
 	r.t.Helper()
+	return r.sealOf(host.SealRequest{Number: checkpoint.SealNumber(number)})
+}
+
+func (r *run) sealOf(m host.SealRequest) host.Cut {
+	r.t.Helper()
 	cuts := make(chan host.Cut, 1)
-	r.send(&host.SealRequest{Number: checkpoint.SealNumber(number), Done: func(c host.Cut, err error) {
+	m.Done = func(c host.Cut, err error) {
 		if err != nil {
 			r.t.Error(err)
 		}
 		cuts <- c
-	}})
+	}
+	r.send(&m)
 	return <-cuts
 }
 
@@ -219,6 +225,9 @@ func TestASealWithoutNewsIsNone(t *testing.T) {
 	r.send(&host.Committed{Number: 3})
 	if !r.seal(4).Unchanged {
 		t.Error("nothing happened since the one that is committed")
+	}
+	if r.sealOf(host.SealRequest{Number: 5, Anyway: func() bool { return true }}).Unchanged {
+		t.Error("a seal that is wanted anyway is none")
 	}
 }
 

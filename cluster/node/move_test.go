@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,6 +101,30 @@ func TestMovesThatWaitAskForOneCheckpoint(t *testing.T) {
 	asks(2, "when one was not enough")
 	n.crew.asked.at = time.Now().Add(-n.cfg.Checkpoint.Deadline)
 	asks(3, "when one did not come")
+}
+
+// What a compaction has written anew is sealed also where no traffic ever asks for a seal: a
+// move would wait for it until its patience ends.
+func TestAPartitionWithoutTrafficIsSealedForItsFiles(t *testing.T) {
+	n, shared, tip := warmNode(t, 1)
+	run := &task{node: n, store: large(t, shared)}
+	for end := time.Now().Add(10 * time.Second); run.store.Compacting() && time.Now().Before(end); {
+		runtime.Gosched()
+	}
+	if !run.rewritten(checkpoint.Entry{}) {
+		t.Error("much that no entry holds is not worth a seal")
+	}
+	snapshot, err := run.store.Checkpoint(filepath.Join(t.TempDir(), "snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, err := snapshot.Upload(t.Context(), n.store, n.ns, checkpoint.NewSeal(tip, 0, 0).Place(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.rewritten(checkpoint.Entry{Files: up.Files}) {
+		t.Error("what the entry holds is sealed again and again")
+	}
 }
 
 // large is a store with more in its tables than a move brings along while it stands still.

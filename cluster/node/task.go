@@ -264,14 +264,15 @@ func (t *task) Committed(e checkpoint.Entry) {
 	t.speaker.Pending(e.Pending)
 }
 
-// cut asks the owner for one.
-func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoint.SealNumber) (host.Cut, error) {
+// cut asks the owner for one. anyway is asked if nothing has happened since the last one.
+func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoint.SealNumber, anyway func() bool) (host.Cut, error) {
 	type answer struct {
 		cut host.Cut
 		err error
 	}
 	answered := make(chan answer, 1)
-	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Layout: layout(tip), Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
+	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Layout: layout(tip), Anyway: anyway,
+		Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
 	select {
 	case a := <-answered:
 		return a.cut, a.err
@@ -297,9 +298,16 @@ func (t *task) discard(c host.Cut) {
 	}
 }
 
+// rewritten reports whether compactions have left so much outside of the entry that a move would
+// wait for it (see warm): nothing else may ever happen in a partition without traffic.
+func (t *task) rewritten(e checkpoint.Entry) bool {
+	unsealed, err := t.store.Unsealed(e.Files)
+	return err == nil && unsealed > coldBytes && !t.store.Compacting()
+}
+
 // Spill cuts and keeps nothing but what the local store now holds.
 func (t *task) Spill(ctx context.Context, tip checkpoint.Manifest, number checkpoint.SealNumber) error {
-	cut, err := t.cut(ctx, tip, number)
+	cut, err := t.cut(ctx, tip, number, nil)
 	if err == nil && !cut.Unchanged {
 		t.discard(cut)
 	}
@@ -310,7 +318,7 @@ func (t *task) Spill(ctx context.Context, tip checkpoint.Manifest, number checkp
 func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
 	seal := checkpoint.NewSeal(tip, t.partition, last)
 	base := tip.Entries[t.partition]
-	cut, err := t.cut(ctx, tip, seal.Number)
+	cut, err := t.cut(ctx, tip, seal.Number, func() bool { return t.rewritten(base) })
 	if err != nil {
 		return nil, err
 	}
