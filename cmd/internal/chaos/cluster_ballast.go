@@ -27,6 +27,9 @@ func (c *clusterRun) fatten(ctx context.Context) error {
 	if c.cs.State == 0 {
 		return nil
 	}
+	if err := c.fleet.whole(ctx); err != nil {
+		return err
+	}
 	if err := c.stopAll(ctx); err != nil {
 		return err
 	}
@@ -40,7 +43,7 @@ func (c *clusterRun) fatten(ctx context.Context) error {
 	if err := b.load(ctx, tip); err != nil {
 		return err
 	}
-	return c.startAll(ctx)
+	return c.startAll()
 }
 
 // ballast is the harness as a node.

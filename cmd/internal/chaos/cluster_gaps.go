@@ -24,7 +24,7 @@ type glimpse struct {
 // gapsEvery is how often it looks: a pause is known as exactly as that.
 const gapsEvery = 50 * time.Millisecond
 
-// observe watches pauses and alerts until ctx ends.
+// observe watches alerts until ctx ends, and pauses from when the cluster is whole.
 func (c *clusterRun) observe(ctx context.Context) <-chan error {
 	ended := make(chan error, 1)
 	c.gaps = &gaps{seen: make(map[schemas.Partition]glimpse)}
@@ -36,6 +36,10 @@ func (c *clusterRun) observe(ctx context.Context) <-chan error {
 		watching <- nil
 	}
 	go func() {
+		select {
+		case <-c.settled:
+		case <-ctx.Done():
+		}
 		for pause(ctx, gapsEvery) {
 			for _, m := range *c.fleet.roster.Load() {
 				if m.away.Load() {

@@ -37,6 +37,8 @@ type clusterRun struct {
 	watch *watch           // of alerts; nil = none is kept
 	gaps  *gaps
 	times Times
+
+	settled chan struct{} // closed when the cluster is whole for the first time, and acts begin
 }
 
 // usualLapse is how much faster than its own the city's time goes at most. Topics may be seen a
@@ -99,9 +101,6 @@ func (c *clusterRun) all(ctx context.Context, res *ClusterResult) error {
 	}
 	if err := c.fatten(ctx); err != nil {
 		return fmt.Errorf("give the partitions state: %w", err)
-	}
-	if err := c.apart(ctx); err != nil {
-		return err
 	}
 	if err := c.live(ctx); err != nil {
 		return err
@@ -187,16 +186,16 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 			m.zone = c.cs.Zones[i]
 		}
 	}
-	return c.startAll(ctx)
+	return c.startAll()
 }
 
-func (c *clusterRun) startAll(ctx context.Context) error {
+func (c *clusterRun) startAll() error {
 	for i, m := range c.fleet.nodes[:c.cs.Nodes] {
 		if err := c.fleet.start(m, life{bootstrap: i == 0}); err != nil {
 			return err
 		}
 	}
-	return c.fleet.whole(ctx)
+	return nil
 }
 
 func (c *clusterRun) stopAll(ctx context.Context) error {
@@ -215,20 +214,16 @@ const (
 	alertDeadline = 10 * time.Second
 )
 
-// live lets the acts happen while events come in.
+// live lets the acts happen while events come in: from before the cluster is whole, for nodes that
+// meet no event for half a minute let time follow the wall clock, and what comes then is too late.
 func (c *clusterRun) live(ctx context.Context) (err error) {
 	feeding, enough := context.WithCancel(ctx)
 	watching, seen := context.WithCancel(ctx)
 	fed := make(chan error, 1)
+	c.settled = make(chan struct{})
 	watched := c.observe(watching)
 	go func() { fed <- c.feed(feeding) }()
-	began := time.Now()
-	for _, a := range c.cs.Acts {
-		if err = c.act(ctx, a); err != nil {
-			err = fmt.Errorf("%s: %w", a, err)
-			break
-		}
-	}
+	began, err := c.acts(ctx)
 	if c.watch != nil {
 		pause(ctx, alertsAfter)
 	}
@@ -248,6 +243,21 @@ func (c *clusterRun) live(ctx context.Context) (err error) {
 		c.times.Alert = c.watch.between(began, ended, func(schemas.Partition) bool { return false })
 	}
 	return err
+}
+
+// acts begin when the cluster is whole.
+func (c *clusterRun) acts(ctx context.Context) (began time.Time, err error) {
+	if err := errors.Join(c.fleet.whole(ctx), c.apart(ctx)); err != nil {
+		return began, err
+	}
+	close(c.settled)
+	began = time.Now()
+	for _, a := range c.cs.Acts {
+		if err := c.act(ctx, a); err != nil {
+			return began, fmt.Errorf("%s: %w", a, err)
+		}
+	}
+	return began, nil
 }
 
 // feed sends events at the scenario's rate until ctx ends.
