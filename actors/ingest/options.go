@@ -46,6 +46,13 @@ type Options struct {
 	// nor call the Source.
 	OnFault func(error)
 
+	// OnWait hears, from the Source's goroutine, once per fetch and topic-partition that
+	// brought records: how long the first of them could have been read and was not. That is
+	// since its append time by the broker's clock, or since the fetch before if that ended
+	// later. Fetches that follow an addition, or a pause because owners were slow, are left
+	// out. It must not block. nil = nobody hears.
+	OnWait func(time.Duration)
+
 	AppendTimes AppendTimes
 
 	// BatchRecords is the most records of a batch (default 1024, about 0.4 KB each, two
@@ -91,6 +98,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ProbeEvery == 0 {
 		o.ProbeEvery = defaultProbeEvery
+	}
+	if o.OnWait == nil {
+		o.OnWait = func(time.Duration) {}
 	}
 	return o
 }

@@ -24,6 +24,7 @@ type Source struct {
 	o      Options
 	client *kgo.Client
 	admin  *kadm.Client
+	taken  assignment // the loop's
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -55,7 +56,7 @@ func New(o Options) (*Source, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{
-		o: o, client: client, admin: kadm.NewClient(client), ctx: ctx, cancel: cancel,
+		o: o, client: client, admin: kadm.NewClient(client), taken: assignment{client: client}, ctx: ctx, cancel: cancel,
 		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1), added: make(chan struct{}, 1),
 		tasks: map[schemas.Partition]*task{}, asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
 	}
@@ -86,7 +87,7 @@ func (s *Source) add(p schemas.Partition, offsets [schemas.NumInputs]schemas.Off
 		return fmt.Errorf("partition %d is read already", p)
 	}
 	s.tasks[p] = newTask(s, p, offsets, deliver)
-	s.consume(s.tasks[p].lanes[:]...)
+	s.taken.consume(s.tasks[p].lanes[:]...)
 	select {
 	case s.added <- struct{}{}:
 	default: // asked for already
@@ -106,10 +107,7 @@ func (s *Source) remove(p schemas.Partition) {
 	}
 	s.quiesce()
 	delete(s.tasks, p)
-	for _, l := range t.lanes {
-		s.unpause(l)
-		s.drop(l)
-	}
+	s.taken.drop(t.lanes[:]...)
 }
 
 // PauseTopic holds back one topic of a partition, until ResumeTopic: nothing of it is
@@ -205,6 +203,7 @@ func (s *Source) quiesce() {
 func (s *Source) took(fetches kgo.Fetches) {
 	s.stop()
 	s.stop = nil
+	now := time.Now()
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		topic, ok := schemas.InputTopic(f.Topic)
 		t := s.tasks[schemas.Partition(f.Partition)]
@@ -218,6 +217,9 @@ func (s *Source) took(fetches kgo.Fetches) {
 			return
 		}
 		l := t.lanes[topic]
+		if wait, known := l.waited(f.Records, now); known {
+			s.o.OnWait(wait)
+		}
 		l.push(f.Records)
 		if f.Err != nil {
 			s.failed(l, f.Err)
@@ -251,43 +253,19 @@ func (s *Source) serve(t *task) {
 	share = min(max(share, s.o.BatchRecords/2), maxLaneRecords)
 	for _, l := range t.lanes {
 		switch {
+		case l.stopped != nil: // not fetched
 		case !l.paused && l.queued >= share:
-			s.client.PauseFetchPartitions(l.partitions())
-			l.paused = true
-		case l.queued <= share/2:
-			s.unpause(l)
+			s.taken.pause(l)
+		case l.paused && l.queued <= share/2:
+			s.taken.resume(l)
 		}
 	}
 }
 
-func (s *Source) unpause(l *lane) {
-	if l.paused {
-		s.client.ResumeFetchPartitions(l.partitions())
-		l.paused = false
-	}
-}
-
-func (l *lane) partitions() map[string][]int32 {
-	return map[string][]int32{l.topic.String(): {int32(l.partition)}}
-}
-
-// consume fetches the lanes from where they stand.
-func (s *Source) consume(lanes ...*lane) {
-	from := map[string]map[int32]kgo.Offset{}
-	for _, l := range lanes {
-		l.stopped = nil
-		from[l.topic.String()] = map[int32]kgo.Offset{int32(l.partition): kgo.NewOffset().At(int64(l.fetched))}
-	}
-	s.client.AddConsumePartitions(from)
-}
-
-// drop ends fetching the lane. No poll may be under way.
-func (s *Source) drop(l *lane) { s.client.RemoveConsumePartitions(l.partitions()) }
-
-// failed takes a lane out of the client at once (it would answer the same error
-// thousands of times a second), and puts it back later where that can help.
+// failed takes a lane out at once (the client would answer the same error thousands of times
+// a second), and puts it back later where that can help.
 func (s *Source) failed(l *lane, err error) {
-	s.drop(l)
+	s.taken.drop(l)
 	l.failures++
 	fault := &FetchError{Topic: l.topic.String(), Partition: l.partition, Stopped: standsStill(err), Err: err}
 	l.stopped, l.retried = fault, !fault.Stopped
@@ -311,7 +289,7 @@ func (s *Source) retry(l *lane) {
 		if s.pause(backoff) {
 			s.do(func() {
 				if s.owns(l) {
-					s.consume(l)
+					s.taken.consume(l)
 				}
 			})
 		}
