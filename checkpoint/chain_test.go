@@ -66,8 +66,8 @@ func TestTipIsTheHighestForEveryReader(t *testing.T) {
 
 // A look costs one request while nothing is new, and few when a year of manifests lies there.
 func TestTipIsCheap(t *testing.T) {
-	mem, writer, tip := found(t)
-	commit(t, writer, tip, 500)
+	mem, writer, first := found(t)
+	tip := commit(t, writer, first, 500)
 	calls := map[storetest.Op]int{}
 	counting := &storetest.Faults{Store: mem, Plan: func(op storetest.Op, _ string) storetest.Fault { calls[op]++; return storetest.None }}
 	chain := checkpoint.NewChain(counting, ns)
@@ -83,6 +83,17 @@ func TestTipIsCheap(t *testing.T) {
 	}
 	if calls[storetest.OpStat] != 1 || len(calls) != 1 {
 		t.Errorf("warm: %v", calls)
+	}
+	for name, from := range map[string]checkpoint.Manifest{"the first": first, "the newest": tip} {
+		clear(calls)
+		chain := checkpoint.NewChain(counting, ns)
+		chain.From(from)
+		if got, err := chain.Tip(ctx); err != nil || got.Number != tip.Number {
+			t.Errorf("from %s: %d, %v", name, got.Number, err)
+		}
+		if from.Number == tip.Number && (calls[storetest.OpStat] != 1 || len(calls) != 1) {
+			t.Errorf("from the newest: %v", calls)
+		}
 	}
 }
 

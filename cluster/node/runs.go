@@ -50,9 +50,14 @@ func (n *Node) gaveWay() bool {
 	}
 }
 
-// confirm re-reads the chain: the entry if this run is the tip's.
+// confirm re-reads the chain, from the newest manifest that this node knows: the entry if this run
+// is the tip's. Every start waits for it.
 func (n *Node) confirm(ctx context.Context, p schemas.Partition, i checkpoint.Incarnation, epoch checkpoint.Epoch) (checkpoint.Entry, error) {
-	tip, err := checkpoint.NewChain(n.store, n.ns).Tip(ctx)
+	chain := checkpoint.NewChain(n.store, n.ns)
+	if seen := n.tip.Load(); seen != nil {
+		chain.From(*seen)
+	}
+	tip, err := chain.Tip(ctx)
 	if err != nil {
 		return checkpoint.Entry{}, err
 	}
