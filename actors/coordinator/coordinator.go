@@ -71,8 +71,8 @@ type (
 		Changes []checkpoint.Change
 	}
 	// Move hands a task's partition to another node: its last seal and the new run in one
-	// manifest, so that nothing is replayed. Answered with the checkpoint.Manifest or an
-	// error; after an error it is unknown who runs the partition, and the task must end.
+	// manifest, so that nothing is replayed. Answered with Moved or an error; after an error it
+	// is unknown who runs the partition, and the task must end.
 	Move struct {
 		Task Task
 		To   checkpoint.NodeID
@@ -85,6 +85,13 @@ type (
 	// Round asks for a checkpoint now; answered with Outcome or an error.
 	Round struct{}
 )
+
+// Moved is what became of a Move, and what the partition stood still for: until its input had ended,
+// for its last seal, and until that was in the chain.
+type Moved struct {
+	Tip                      checkpoint.Manifest
+	Quieted, Sealed, Entered time.Duration
+}
 
 // Outcome of a round.
 type Outcome struct {
@@ -147,12 +154,12 @@ func (c *Coordinator) Receive(ctx actor.Context) {
 		}
 		ctx.Respond(tip)
 	case *Move:
-		tip, err := c.move(m)
+		moved, err := c.move(m)
 		if err != nil {
 			ctx.Respond(err)
 			return
 		}
-		ctx.Respond(tip)
+		ctx.Respond(moved)
 	case *Round:
 		began := time.Now()
 		out, err := c.round()
@@ -260,31 +267,42 @@ func (m *Assign) holds(tip checkpoint.Manifest) bool {
 		})
 }
 
-func (c *Coordinator) move(m *Move) (checkpoint.Manifest, error) {
+// move seals anew only if the partition's entry changed: each lost put would have it stand still
+// for another upload.
+func (c *Coordinator) move(m *Move) (moved Moved, err error) {
 	p := m.Task.Partition()
+	began := time.Now()
 	if err := m.Quiesce(); err != nil {
-		return checkpoint.Manifest{}, err
+		return Moved{}, err
 	}
+	quiet := time.Now()
 	var last *checkpoint.Seal
 	if offered, ok := c.offers[p]; ok {
 		last = &offered
 	}
-	return c.commit(fmt.Sprintf("move of partition %d", p), func(tip checkpoint.Manifest) ([]checkpoint.Change, error) {
+	var grown *checkpoint.Entry // what last has grown from; nil = not sealed yet
+	moved.Tip, err = c.commit(fmt.Sprintf("move of partition %d", p), func(tip checkpoint.Manifest) ([]checkpoint.Change, error) {
 		e, ok := tip.Entry(p)
 		if !ok || e.Incarnation != m.Task.Incarnation() {
 			return nil, fmt.Errorf("partition %d is not run by this task any more", p)
 		}
-		m.Task.Committed(e)
-		number := c.next(m.Task, e.Seal)
-		newer, err := m.Task.Seal(c.ctx, tip, number-1)
-		if err != nil {
-			return nil, fmt.Errorf("last seal of partition %d: %w", p, err)
-		}
-		if newer != nil { // else nothing happened since the one before
-			last = newer
+		if grown == nil || grown.Base() != e.Base() || grown.Next != e.Next {
+			sealing := time.Now()
+			m.Task.Committed(e)
+			newer, err := m.Task.Seal(c.ctx, tip, c.next(m.Task, e.Seal)-1)
+			if err != nil {
+				return nil, fmt.Errorf("last seal of partition %d: %w", p, err)
+			}
+			if newer != nil { // else nothing happened since the one before
+				last = newer
+			}
+			grown = &e
+			moved.Sealed += time.Since(sealing)
 		}
 		return []checkpoint.Change{checkpoint.Start{Partition: p, Owner: m.To, Incarnation: m.Incarnation(e.Epoch + 1), Last: last}}, nil
 	})
+	moved.Quieted, moved.Entered = quiet.Sub(began), time.Since(quiet)-moved.Sealed
+	return moved, err
 }
 
 // next is the number of a task's next seal: above all that it and the chain have had.

@@ -267,3 +267,36 @@ func TestARoundWithoutNewsMakesNoManifest(t *testing.T) {
 		t.Errorf("manifest %d became %d", before, now)
 	}
 }
+
+// A partition stands still until its move is in the chain, so a put that was lost to another
+// partition's must not cost it another seal.
+func TestAMoveSealsOnce(t *testing.T) {
+	store := storetest.NewMemory()
+	found(t, store, 2)
+	mover, other := begin(t, store, "a"), begin(t, store, "a")
+	if _, err := mover.ask(&Assign{Seen: mover.tip(), Changes: append(start(0, 100), checkpoint.Join{Node: "b"})}); err != nil {
+		t.Fatal(err)
+	}
+	seals, quiet := 0, 0
+	run := &task{incarnation: 100, seal: func(tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) {
+		seals++
+		s := checkpoint.NewSeal(tip, 0, last)
+		begin := checkpoint.Start{Partition: 1, Owner: "a", Incarnation: checkpoint.Incarnation(200 + seals)}
+		if _, err := other.ask(&Assign{Seen: other.tip(), Changes: []checkpoint.Change{begin}}); err != nil { // is faster
+			return nil, err
+		}
+		return &s, nil
+	}}
+	answer, err := mover.ask(&Move{Task: run, To: "b", Quiesce: func() error { quiet++; return nil },
+		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return 300 + checkpoint.Incarnation(e) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := mover.tip().Entries[0]
+	if moved := answer.(Moved); e.Owner != "b" || e.Incarnation != 302 || e.Seal != 1 || moved.Tip.Number != mover.tip().Number {
+		t.Errorf("the chain holds %+v, the answer is %+v", e, moved)
+	}
+	if seals != 1 || quiet != 1 {
+		t.Errorf("sealed %d times, input ended %d times", seals, quiet)
+	}
+}

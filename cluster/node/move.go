@@ -34,12 +34,12 @@ func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 		if !c.warm(ctx, tip, view, t, to) {
 			continue
 		}
-		stood, err := c.handOver(ctx, t, to)
+		stood, moved, err := c.handOver(ctx, t, to)
 		if err != nil {
 			c.node.log.Warn("partition could not be handed over; the chain says who runs it", "partition", m.Partition, "to", m.To, "err", err)
 			return stepEvery
 		}
-		c.node.log.Info("partition handed over", "partition", m.Partition, "to", m.To, "took", stood)
+		c.node.log.Info("partition handed over", "partition", m.Partition, "to", m.To, "took", stood, "quieted", moved.Quieted, "sealed", moved.Sealed, "entered", moved.Entered)
 		return 0
 	}
 	return next
@@ -51,7 +51,7 @@ var errNotItsTurn = errors.New("checkpoints and other moves take too long: it go
 
 // handOver ends a task with a last seal and gives its partition to another node; its time runs
 // from when its turn has come. stood is since when nobody has read it.
-func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood time.Duration, err error) {
+func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood time.Duration, moved coordinator.Moved, err error) {
 	n := c.node
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -59,7 +59,7 @@ func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood 
 	timer := time.AfterFunc(deadline, cancel)
 	defer timer.Stop()
 	var turn atomic.Pointer[time.Time] // when it came; set once, here if it is withdrawn
-	_, err = ask[checkpoint.Manifest](ctx, n, n.coordinator, &coordinator.Move{Task: t, To: to.ID,
+	moved, err = ask[coordinator.Moved](ctx, n, n.coordinator, &coordinator.Move{Task: t, To: to.ID,
 		Quiesce: func() error {
 			now := time.Now()
 			if !timer.Stop() || !turn.CompareAndSwap(nil, &now) {
@@ -70,11 +70,11 @@ func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood 
 		},
 		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return n.incarnation(to.Life, e) }})
 	if turn.CompareAndSwap(nil, &time.Time{}) {
-		return 0, errNotItsTurn
+		return 0, moved, errNotItsTurn
 	}
 	stood = time.Since(*turn.Load())
 	c.end(t)
-	return stood, err
+	return stood, moved, err
 }
 
 // settleReserve is kept of the time that a node has to stop: to commit and publish what it

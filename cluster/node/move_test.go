@@ -41,7 +41,7 @@ func TestAMoveWhoseTurnDoesNotComeLeavesItsPartitionRunning(t *testing.T) {
 	})
 	n.crew.node = n
 	run := &task{node: n}
-	if _, err := n.crew.handOver(t.Context(), run, cluster.Member{ID: "c"}); !errors.Is(err, errNotItsTurn) {
+	if _, _, err := n.crew.handOver(t.Context(), run, cluster.Member{ID: "c"}); !errors.Is(err, errNotItsTurn) {
 		t.Errorf("it says %v", err)
 	}
 	if run.stopping.Load() {

@@ -83,7 +83,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		return nil, err
 	}
 	n.setAside(p, e.Incarnation, earlier)
-	restored := time.Since(began)
+	restored := time.Since(began) // the speaker has connected meanwhile
 	select {
 	case <-t.speaker.Opened():
 	case <-t.ctx.Done(): // revoked meanwhile
@@ -91,6 +91,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	opened := time.Since(began)
 	sent, logNext := t.speaker.Sent()
 	left, err := t.leftBehind(ctx, e)
 	if err != nil {
@@ -134,8 +135,18 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		return nil, err
 	}
 	root := n.system.Root
+	added := time.Now()
+	first := true // the consumer's
 	if err := n.source.Add(p, e.Next, func(b *ingest.Batch) {
-		root.Send(t.owner, &host.Delivery{Batch: &b.Batch, Release: b.Release})
+		release := b.Release
+		if first {
+			first = false
+			release = func() {
+				n.log.Info("partition has read on", "partition", p, "after", time.Since(added))
+				b.Release()
+			}
+		}
+		root.Send(t.owner, &host.Delivery{Batch: &b.Batch, Release: release})
 	}); err != nil {
 		return nil, err
 	}
@@ -145,7 +156,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		}
 	}
 	root.Send(n.coordinator, attach(t))
-	n.log.Info("partition runs", "partition", p, "took", time.Since(began), "restored", restored, "fetched", t.store.Fetched())
+	n.log.Info("partition runs", "partition", p, "took", time.Since(began), "restored", restored, "opened", opened, "fetched", t.store.Fetched())
 	return t, nil
 }
 
