@@ -17,7 +17,8 @@ import (
 const (
 	copyFolder  = "copy"
 	stateFolder = "state"
-	// asideFolder holds what nobody needs any more, until it is removed. Nothing below it is read.
+	// asideFolder, there and beside the partitions' folders, holds what nobody needs any more, until
+	// it is removed. Nothing below it is read.
 	asideFolder = "aside"
 )
 
@@ -56,5 +57,23 @@ func (n *Node) setAside(p schemas.Partition, by checkpoint.Incarnation, dirs []s
 func (n *Node) removeAside(p schemas.Partition) {
 	if err := os.RemoveAll(filepath.Join(n.home(p), asideFolder)); err != nil {
 		n.log.Warn("state of an earlier run stays behind until the next start", "partition", p, "err", err)
+	}
+}
+
+// abandon takes all that is local of a partition out of the way of whatever comes next.
+func (n *Node) abandon(p schemas.Partition) error {
+	if _, err := os.Stat(n.home(p)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	aside := filepath.Join(n.cfg.Data, asideFolder)
+	if err := os.MkdirAll(aside, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(n.home(p), filepath.Join(aside, strconv.Itoa(int(p))))
+}
+
+func (n *Node) removeAbandoned() {
+	if err := os.RemoveAll(filepath.Join(n.cfg.Data, asideFolder)); err != nil {
+		n.log.Warn("state of partitions that are elsewhere stays behind", "err", err)
 	}
 }

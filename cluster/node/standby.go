@@ -219,8 +219,14 @@ func (s *standby) give(p schemas.Partition) {
 }
 
 // clear removes the copies that nobody wants any more, and what runs have left of
-// partitions that went elsewhere.
+// partitions that went elsewhere. Gigabytes take their time: starts and the crew do not wait
+// for it.
 func (s *standby) clear() {
+	s.abandon()
+	s.node.removeAbandoned()
+}
+
+func (s *standby) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tip.Number == 0 {
@@ -238,7 +244,7 @@ func (s *standby) clear() {
 			s.left[p] = time.Now()
 		} else if time.Since(since) > keepUnwanted {
 			delete(s.copies, p)
-			if err := os.RemoveAll(s.node.home(p)); err != nil {
+			if err := s.node.abandon(p); err != nil {
 				s.node.log.Warn("state of a partition that is elsewhere stays behind", "partition", p, "err", err)
 			}
 		}

@@ -257,9 +257,16 @@ func TestFoldersThatNobodyWantsGo(t *testing.T) {
 	n.standby.wants(tip, []schemas.Partition{0}, nobody)
 	n.standby.clear()
 	n.standby.left[1] = time.Now().Add(-2 * keepUnwanted) // the only clock here
+	n.standby.abandon()
+	aside := filepath.Join(n.cfg.Data, asideFolder)
+	if left, err := os.ReadDir(aside); err != nil || len(left) != 1 {
+		t.Errorf("set aside is %v, %v", left, err)
+	}
 	n.standby.clear()
-	if _, err := os.Stat(n.home(1)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is still there: %v", err)
+	for _, dir := range []string{n.home(1), aside} {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("folder %s is still there: %v", dir, err)
+		}
 	}
 	if held := n.standby.report(); len(held) != 1 || held[0] == 0 {
 		t.Errorf("it reports %v", held)
