@@ -53,6 +53,14 @@ func NewCollector(n Node) prometheus.Collector {
 	}
 }
 
+// NewInputWaits is fed by whoever reads the input: seconds for which records could have been
+// read and were not.
+func NewInputWaits() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "taximeter_input_wait_seconds",
+		Help:    "For how long the first record of a fetch had lain in the log of a partition, or since the fetch before it.",
+		Buckets: []float64{.001, .0025, .005, .01, .02, .035, .05, .075, .1, .125, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 30, 60}})
+}
+
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
 		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked, c.copyBehind, c.copyBytes} {

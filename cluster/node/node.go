@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/actors/coordinator"
@@ -76,6 +77,7 @@ type Node struct {
 	registry    *registry.Client
 	compile     rule.ExpressionCompiler
 	source      *ingest.Source
+	waits       prometheus.Histogram // of the input
 	system      *actor.ActorSystem
 	coordinator *actor.PID
 	rounds      atomic.Pointer[coordinator.Status]

@@ -72,8 +72,9 @@ func (n *Node) openKafka(ctx context.Context) (err error) {
 	if err := n.cfg.Kafka.Check(ctx); err != nil {
 		return err
 	}
+	n.waits = admin.NewInputWaits()
 	n.source, err = ingest.New(ingest.Options{Client: n.cfg.Kafka.Options(), Namespace: n.cfg.Namespace, Decoder: codec.NewDecoder(),
-		Registry: n.registry, AppendTimes: n.o.AppendTimes,
+		Registry: n.registry, AppendTimes: n.o.AppendTimes, OnWait: func(d time.Duration) { n.waits.Observe(d.Seconds()) },
 		OnFault: func(err error) { n.log.Error("input stands still", "err", err) }})
 	if err != nil {
 		return err
@@ -271,7 +272,7 @@ func (n *Node) openAdmin(context.Context) error {
 		return fmt.Errorf("admin server: %w: stop what listens there, or choose another address with admin.listen", err)
 	}
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(admin.NewCollector(n), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(admin.NewCollector(n), n.waits, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := n.openDelivery(metrics); err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -35,7 +35,7 @@ type clusterRun struct {
 	fleet *fleet
 	store checkpoint.Store // past every proxy
 	watch *watch           // of alerts; nil = none is kept
-	gaps  *gaps
+	waits *waits
 	times Times
 
 	settled chan struct{} // closed when the cluster is whole for the first time, and acts begin
@@ -164,7 +164,7 @@ func (c *clusterRun) assemble(ctx context.Context) error {
 	const usual = 2 * time.Minute
 	patience := usual + time.Duration(c.cs.State/slowestCopy)*time.Second
 	c.fleet = &fleet{o: c.o, dir: c.dir, patience: patience, broker: c.address, lan: l, settings: c.environment("unused"),
-		moves: moves{from: make(map[string]time.Time), runs: make(map[string]time.Time)}}
+		moves: newMoves()}
 	maps.Copy(c.fleet.settings, map[string]string{
 		"STORE_FOLDER":      c.storeDir(),
 		"CHECKPOINT_RETAIN": "1000000", // the duty checker reads the whole chain
@@ -236,9 +236,9 @@ func (c *clusterRun) live(ctx context.Context) (err error) {
 	seen()
 	err = errors.Join(err, <-watched)
 	c.fleet.mu.Lock()
-	c.times.Move, c.times.Unmoved = c.fleet.moves.took, c.fleet.moves.failed
+	c.times.Move, c.times.Applied, c.times.Parts, c.times.Unmoved = c.fleet.moves.runs.took, c.fleet.moves.applied.took, c.fleet.moves.parts, c.fleet.moves.failed
 	c.fleet.mu.Unlock()
-	c.times.Pause = c.gaps.others
+	c.times.Wait = c.waits.samples
 	if c.watch != nil {
 		c.times.Alert = c.watch.between(began, ended, func(schemas.Partition) bool { return false })
 	}

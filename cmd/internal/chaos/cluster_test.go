@@ -2,10 +2,15 @@ package chaos
 
 import (
 	"encoding/binary"
+	"math"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -134,36 +139,54 @@ func TestLongActsAreGivenInWords(t *testing.T) {
 	}
 }
 
-func TestPausesAreOfPartitionsThatStay(t *testing.T) {
-	g := gaps{seen: make(map[schemas.Partition]glimpse)}
-	at := time.Unix(0, 0)
-	look := func(after time.Duration, epoch int64, next schemas.Offset) {
-		at = at.Add(after)
-		g.look([]admin.PartitionStatus{{State: "running", Epoch: epoch, NextOffset: [schemas.NumInputs]schemas.Offset{next}}}, at)
+// Each process counts for itself, and what was before the acts is nobody's.
+func TestWaitsAreThoseOfTheActs(t *testing.T) {
+	inf := math.Inf(1)
+	w := waits{before: make(map[string]histogram), last: make(map[string]histogram)}
+	w.look("a", histogram{0.01: 5, 0.1: 6, inf: 6}) // before
+	w.begun = true
+	w.look("a", histogram{0.01: 7, 0.1: 9, inf: 9}) // 2 of 10 ms, 1 of 100
+	w.look("a", histogram{0.01: 1, 0.1: 1, inf: 1}) // killed and back: 1 of 10 ms
+	w.look("b", histogram{0.01: 0, 0.1: 0, inf: 1}) // joined: 1 of more than can be told
+	w.end()
+	slices.Sort(w.samples)
+	const ms = time.Millisecond
+	if want := []time.Duration{10 * ms, 10 * ms, 10 * ms, 100 * ms, 200 * ms}; !slices.Equal(w.samples, want) {
+		t.Errorf("waits %v, want %v", w.samples, want)
 	}
-	look(0, 1, 5)
-	look(time.Second, 1, 5) // nothing was read
-	look(time.Second, 1, 6)
-	look(time.Second, 2, 7) // it moved
-	look(time.Second, 2, 8)
-	look(time.Second, 1, 9) // the node that had it before
-	if want := []time.Duration{2 * time.Second, time.Second}; !slices.Equal(g.others, want) {
-		t.Errorf("pauses %v, want %v", g.others, want)
+}
+
+func TestWaitsAreReadFromTheMetric(t *testing.T) {
+	m := admin.NewInputWaits()
+	for _, s := range []float64{0.0001, 0.0001, 0.06, 1e6} {
+		m.Observe(s)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	recorder := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	h, err := readWaits(recorder.Body)
+	if err != nil || h[0.001] != 2 || h[0.05] != 2 || h[0.1] != 3 || h[math.Inf(1)] != 4 {
+		t.Errorf("%v, %v", h, err)
 	}
 }
 
 // A move that failed has no pause, and is counted.
 func TestMovesThatFailAreCounted(t *testing.T) {
-	f := &fleet{moves: moves{from: make(map[string]time.Time), runs: make(map[string]time.Time)}}
+	f := &fleet{moves: newMoves()}
 	for _, line := range []string{
-		`level=INFO msg="partition runs" partition=3 epoch=2`,
-		`level=INFO msg="partition handed over" partition=3 to=node-2 took=70ms`,
+		`level=INFO msg="partition runs" partition=3 took=20ms restored=1.5ms`,
+		`level=INFO msg="partition handed over" partition=3 to=node-2 took=70ms quieted=900µs`,
+		`level=INFO msg="partition has read on" partition=3 after=5ms`,
 		`level=WARN msg="partition could not be handed over; the chain says who runs it" partition=4 to=node-2 err="context deadline exceeded"`,
 		`level=INFO msg="partition runs" partition=4 epoch=2`,
 	} {
 		f.hear("node-1", line)
 	}
-	if f.moves.failed != 1 || len(f.moves.took) != 1 {
-		t.Errorf("%d moves failed, those that did not took %v", f.moves.failed, f.moves.took)
+	if f.moves.failed != 1 || len(f.moves.runs.took) != 1 || len(f.moves.applied.took) != 1 {
+		t.Errorf("%d moves failed, those that did not took %v", f.moves.failed, f.moves.runs.took)
+	}
+	if p := f.moves.parts; p["handed over, quieted"][0] != 900*time.Microsecond || p["runs, restored"][0] != 1500*time.Microsecond || len(p["has read on, after"]) != 1 {
+		t.Errorf("parts %v", p)
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -125,8 +127,8 @@ func run(ctx context.Context) error {
 // kinds are the pauses by their names.
 func kinds(t chaos.Times) []pauses {
 	return []pauses{{"silent node to taken over", t.TakeOver, 0}, {"node without Kafka or store to taken over", t.Resign, 0},
-		{"pause of a planned move", t.Move, t.Unmoved}, {"start to balanced", t.Join, 0}, {"healed to balanced", t.Rejoin, 0},
-		{"between two polls of a partition that stays", t.Pause, 0}, {"event to alert", t.Alert, 0}}
+		{"pause of a planned move", t.Move, t.Unmoved}, {"the same until the first records are applied", t.Applied, 0}, {"start to balanced", t.Join, 0}, {"healed to balanced", t.Rejoin, 0},
+		{"wait to be read in a partition that stays, at most", t.Wait, 0}, {"event to alert", t.Alert, 0}}
 }
 
 type pauses struct {
@@ -146,7 +148,11 @@ func (p pauses) count() string {
 func (p pauses) ms(percent int) int64 { return chaos.Percentile(p.samples, percent).Milliseconds() }
 
 func tell(t chaos.Times) {
-	for _, p := range kinds(t) {
+	all := kinds(t)
+	for _, part := range slices.Sorted(maps.Keys(t.Parts)) {
+		all = append(all, pauses{"  of moves and starts: " + part, t.Parts[part], 0})
+	}
+	for _, p := range all {
 		fmt.Fprintf(os.Stderr, "%s: n=%s p50=%d ms p99=%d ms max=%d ms\n", p.name, p.count(), p.ms(50), p.ms(99), p.ms(100))
 	}
 }
