@@ -141,6 +141,9 @@ func (c *crew) view() cluster.View {
 // step looks once and does what is due; the next is due after next.
 func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	c.learn()
+	if made := c.node.rounds.Load(); made != nil {
+		c.chain.From(made.Tip) // what was made here need not be read
+	}
 	tip, err := c.chain.Tip(ctx)
 	if err == nil {
 		err = c.node.cfg.Cluster.speaks().Understands(tip, c.node.id())

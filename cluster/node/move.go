@@ -69,8 +69,11 @@ func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood 
 			return n.source.Remove(t.partition)
 		},
 		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return n.incarnation(to.Life, e) }})
-	if turn.CompareAndSwap(nil, &time.Time{}) {
-		return 0, moved, errNotItsTurn
+	if turn.CompareAndSwap(nil, &time.Time{}) { // its input has not been ended
+		if err == nil || errors.Is(err, context.Canceled) {
+			err = errNotItsTurn
+		}
+		return 0, moved, err
 	}
 	stood = time.Since(*turn.Load())
 	c.end(t)

@@ -157,7 +157,7 @@ func (n *Node) openChain(ctx context.Context) error {
 		}
 	}
 	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return n.log.With("part", "protoactor") }))
-	n.coordinator, err = n.system.Root.SpawnNamed(coordinator.New(coordinator.Options{Chain: chain, Node: checkpoint.NodeID(n.cfg.NodeID),
+	n.coordinator, err = n.system.Root.SpawnNamed(coordinator.New(coordinator.Options{Chain: chain, Seen: n.tip.Load, Node: checkpoint.NodeID(n.cfg.NodeID),
 		Limits: n.limits(), Interval: n.cfg.Checkpoint.Interval, Deadline: n.cfg.Checkpoint.Deadline, Now: n.clock.now, Token: n.token, Log: n.log},
 		&n.rounds), "coordinator")
 	return err

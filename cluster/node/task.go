@@ -337,18 +337,14 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 		return nil, nil
 	}
 	defer t.discard(cut)
-	snapshot := cut.Snapshot.(*pebblestore.Snapshot)
-	up, err := snapshot.Upload(ctx, t.node.store, t.node.ns, seal.Place(), base.Files)
-	if err != nil {
+	place := seal.Place()
+	var writing sync.WaitGroup // beside the files: a move stands still for both
+	var unwritten error
+	writing.Go(func() { seal.Outbox.File, unwritten = t.writeOutbox(ctx, place, cut.Outbox, tip.Speaks()) })
+	up, err := cut.Snapshot.(*pebblestore.Snapshot).Upload(ctx, t.node.store, t.node.ns, place, base.Files)
+	writing.Wait()
+	if err := errors.Join(err, unwritten); err != nil {
 		return nil, err
-	}
-	if !cut.Outbox.Empty() {
-		seal.Outbox.File, err = checkpoint.WriteFile(ctx, t.node.store, checkpoint.EncodeOutbox(cut.Outbox, tip.Speaks()),
-			func(sum string) string { return t.node.ns.Outbox(seal.Place(), sum) })
-		if err != nil {
-			return nil, fmt.Errorf("outbox of partition %d: %w", t.partition, err)
-		}
-		t.outbox.Store(&sealedOutbox{seal.Outbox.File.Key, cut.Outbox})
 	}
 	seal.Next, seal.Watermark, seal.Files = checkpoint.Offsets(cut.Next), cut.Watermark, up.Files
 	seal.Alerts = checkpoint.Alerts{Unsent: cut.Unsent, Seen: cut.Seen, LogNext: cut.LogNext}
@@ -358,6 +354,19 @@ func (t *task) Seal(ctx context.Context, tip checkpoint.Manifest, last checkpoin
 		return nil, err
 	}
 	return &seal, nil
+}
+
+// writeOutbox gives the zero file for an empty one.
+func (t *task) writeOutbox(ctx context.Context, place checkpoint.Place, o schemas.Outbox, protocol checkpoint.Protocol) (checkpoint.File, error) {
+	if o.Empty() {
+		return checkpoint.File{}, nil
+	}
+	file, err := checkpoint.WriteFile(ctx, t.node.store, checkpoint.EncodeOutbox(o, protocol), func(sum string) string { return t.node.ns.Outbox(place, sum) })
+	if err != nil {
+		return checkpoint.File{}, fmt.Errorf("outbox of partition %d: %w", t.partition, err)
+	}
+	t.outbox.Store(&sealedOutbox{file.Key, o})
+	return file, nil
 }
 
 func (t *task) speakerSpec() host.SpeakerSpec {
