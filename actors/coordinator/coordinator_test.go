@@ -31,15 +31,19 @@ type process struct {
 	chain  *checkpoint.Chain // of the test, beside the coordinator's
 }
 
-func begin(t *testing.T, store checkpoint.Store, node string) *process {
+func begin(t *testing.T, store checkpoint.Store, node string, seen ...*atomic.Pointer[checkpoint.Manifest]) *process {
 	t.Helper()
 	p := &process{t: t, chain: checkpoint.NewChain(store, ns),
 		system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))}
 	tokens := 0
 	var status atomic.Pointer[Status]
-	p.pid = p.system.Root.Spawn(New(Options{Chain: checkpoint.NewChain(store, ns), Node: checkpoint.NodeID(node), Limits: limits,
+	o := Options{Chain: checkpoint.NewChain(store, ns), Node: checkpoint.NodeID(node), Limits: limits,
 		Interval: time.Hour, Deadline: patient, Now: func() schemas.Millis { return 1 },
-		Token: func() string { tokens++; return node + strconv.Itoa(tokens) }, Log: slog.New(slog.DiscardHandler)}, &status))
+		Token: func() string { tokens++; return node + strconv.Itoa(tokens) }, Log: slog.New(slog.DiscardHandler)}
+	for _, s := range seen {
+		o.Seen = s.Load
+	}
+	p.pid = p.system.Root.Spawn(New(o, &status))
 	t.Cleanup(func() {
 		if err := p.system.Root.StopFuture(p.pid).Wait(); err != nil {
 			t.Error(err)
@@ -298,5 +302,42 @@ func TestAMoveSealsOnce(t *testing.T) {
 	}
 	if seals != 1 || quiet != 1 {
 		t.Errorf("sealed %d times, input ended %d times", seals, quiet)
+	}
+}
+
+// With hundreds of files a partition a manifest is large: it is read once in a process, and never
+// while a partition stands still.
+func TestWhatOthersHaveReadIsNotReadAgain(t *testing.T) {
+	memory := storetest.NewMemory()
+	found(t, memory, 1)
+	gets := 0
+	store := &storetest.Faults{Store: memory, Plan: func(op storetest.Op, _ string) storetest.Fault {
+		if op == storetest.OpGet {
+			gets++
+		}
+		return storetest.None
+	}}
+	var seen atomic.Pointer[checkpoint.Manifest]
+	p, other := begin(t, store, "a", &seen), begin(t, memory, "a")
+	if _, err := other.ask(&Assign{Seen: other.tip(), Changes: append(start(0, 100), checkpoint.Join{Node: "b"})}); err != nil {
+		t.Fatal(err)
+	}
+	tip := other.tip()
+	seen.Store(&tip)
+	run := &task{incarnation: 100, seal: func(tip checkpoint.Manifest, last checkpoint.SealNumber) (*checkpoint.Seal, error) { return nil, nil }}
+	move := &Move{Task: run, To: "b", Incarnation: func(checkpoint.Epoch) checkpoint.Incarnation { return 300 },
+		Quiesce: func() error { gets = 0; return nil }}
+	for _, known := range []*checkpoint.Manifest{&tip, nil} {
+		seen.Store(known)
+		if _, err := p.ask(move); err != nil || gets != 0 {
+			t.Errorf("%d manifests were read while the partition stood still, %v", gets, err)
+		}
+		if known == nil {
+			break
+		}
+		// The next is of another coordinator, and comes back.
+		if _, err := other.ask(&Assign{Seen: other.tip(), Changes: []checkpoint.Change{checkpoint.Start{Partition: 0, Owner: "a", Incarnation: 100}}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
