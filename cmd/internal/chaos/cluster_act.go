@@ -38,6 +38,8 @@ func (c *clusterRun) act(ctx context.Context, a Act) error {
 		return c.zombie(ctx, m, a.Plan)
 	case Split:
 		return c.split(ctx, a.For)
+	case Outage:
+		return c.outage(ctx, a.For)
 	case Rolling:
 		for _, m := range f.nodes[:c.cs.Nodes] {
 			if err := c.leave(ctx, m, 0); err != nil {

@@ -15,21 +15,22 @@ import (
 type Kind string
 
 const (
-	Join     Kind = "join"      // one node more, which later leaves
-	Leave    Kind = "leave"     // SIGTERM, and back later
-	Kill     Kind = "kill"      // kill -9, and back later
-	Freeze   Kind = "freeze"    // SIGSTOP until taken over, then SIGCONT: a zombie wakes up
-	Zombie   Kind = "zombie"    // frozen in the middle of a write, taken over, and woken
-	CutOff   Kind = "cut-off"   // from the others, Kafka and the store; without namespaces frozen
-	Split    Kind = "split"     // the first half, the smaller one, and the rest do not see each other; all reach Kafka and the store
-	CutKafka Kind = "cut-kafka" // from Kafka only
-	CutStore Kind = "cut-store" // from the store only
-	Flap     Kind = "flap"      // cut off and back, several times
-	Rolling  Kind = "rolling"   // every node stopped and started, one after another
-	Reboot   Kind = "reboot"    // kill -9 of all, and all back at once
-	SeedDead Kind = "seed-dead" // kill -9 of all, and the first one back last
-	Grow     Kind = "grow"      // one node more, which stays
-	Upgrade  Kind = "upgrade"   // every node stopped and started with the next protocol; begins with the one before
+	Join     Kind = "join"          // one node more, which later leaves
+	Leave    Kind = "leave"         // SIGTERM, and back later
+	Kill     Kind = "kill"          // kill -9, and back later
+	Freeze   Kind = "freeze"        // SIGSTOP until taken over, then SIGCONT: a zombie wakes up
+	Zombie   Kind = "zombie"        // frozen in the middle of a write, taken over, and woken
+	CutOff   Kind = "cut-off"       // from the others, Kafka and the store; without namespaces frozen
+	Split    Kind = "split"         // the first half, the smaller one, and the rest do not see each other; all reach Kafka and the store
+	CutKafka Kind = "cut-kafka"     // from Kafka only
+	CutStore Kind = "cut-store"     // from the store only
+	Flap     Kind = "flap"          // cut off and back, several times
+	Rolling  Kind = "rolling"       // every node stopped and started, one after another
+	Reboot   Kind = "reboot"        // kill -9 of all, and all back at once
+	SeedDead Kind = "seed-dead"     // kill -9 of all, and the first one back last
+	Grow     Kind = "grow"          // one node more, which stays
+	Outage   Kind = "cut-kafka-all" // from Kafka only, all of them
+	Upgrade  Kind = "upgrade"       // every node stopped and started with the next protocol; begins with the one before
 )
 
 // Kinds are those to draw from.
@@ -52,8 +53,8 @@ func (a Act) String() string {
 	switch a.Kind {
 	case Rolling, Reboot, SeedDead, Join, Grow, Upgrade:
 		return string(a.Kind)
-	case Split:
-		return fmt.Sprintf("split for %s", a.For)
+	case Split, Outage:
+		return fmt.Sprintf("%s for %s", a.Kind, a.For)
 	}
 	if a.Kind == Zombie {
 		return fmt.Sprintf("zombie of node-%d, %s", a.Node+1, a.Plan)
@@ -93,7 +94,7 @@ func (s ClusterScenario) events() int64 {
 	for _, a := range s.Acts {
 		seconds += int(a.For.Seconds())
 		switch a.Kind {
-		case CutKafka, CutStore, Freeze, Zombie, CutOff, Split, Flap, Upgrade:
+		case CutKafka, CutStore, Freeze, Zombie, CutOff, Split, Flap, Upgrade, Outage:
 			seconds += 25
 		case Join:
 			seconds += 6 // as a rule; of a hundred
@@ -140,7 +141,7 @@ func ClusterOf(seed uint64, nodes int, acts string) (ClusterScenario, error) {
 				return s, fmt.Errorf("act %q: how often?", word)
 			}
 		}
-		if all := append(Kinds(), Grow, Upgrade); !slices.Contains(all, Kind(name)) {
+		if all := append(Kinds(), Grow, Upgrade, Outage); !slices.Contains(all, Kind(name)) {
 			return s, fmt.Errorf("act %q is none of %v", name, all)
 		}
 		for range n {
@@ -164,7 +165,7 @@ func draw(rng *rand.Rand, kind Kind, nodes int) Act {
 		a.For = ms(5000, 9000)
 	case Zombie:
 		a.Plan = inject.Plan{Crash: deadly[rng.IntN(len(deadly))], Nth: 2 + rng.IntN(8), Freeze: true}
-	case CutKafka, CutStore:
+	case CutKafka, CutStore, Outage:
 		a.For = ms(13000, 15000) // a node resigns after ten seconds
 	case Flap:
 		a.For = ms(600, 2500)

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -134,8 +135,26 @@ func TestLongActsAreGivenInWords(t *testing.T) {
 	if err != nil || len(s.Acts) != 3 || s.Acts[1].For != time.Minute || !s.has(Upgrade) || s.has(Kill) {
 		t.Errorf("%v, %v", s, err)
 	}
+	if s, err := ClusterOf(1, 3, "cut-kafka-all"); err != nil || s.Acts[0].For < 13*time.Second || s.events() < 38_000 {
+		t.Errorf("%v, %v", s, err)
+	}
 	if _, err := ClusterOf(1, 3, "freeze@long"); err == nil {
 		t.Error("a length that is none was taken")
+	}
+}
+
+func TestWhoWasTakenOverIsSeen(t *testing.T) {
+	before := checkpoint.Manifest{Members: []checkpoint.NodeID{"a", "b"}, Entries: []checkpoint.Entry{{Owner: "a"}, {Owner: "b", Epoch: 1}}}
+	for want, change := range map[string]func(*checkpoint.Manifest){
+		"<nil>": func(m *checkpoint.Manifest) { m.Entries[0].Epoch = 2 }, // a start by the same
+		"partition 0 went from a to b (manifest 7)": func(m *checkpoint.Manifest) { m.Entries[0].Owner = "b" },
+		"the members [a b] became [b] (manifest 7)": func(m *checkpoint.Manifest) { m.Members = m.Members[1:] },
+	} {
+		now := checkpoint.Manifest{Number: 7, Members: before.Members, Entries: slices.Clone(before.Entries)}
+		change(&now)
+		if err := unmoved(before, now); fmt.Sprint(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
