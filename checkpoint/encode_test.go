@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -186,4 +187,48 @@ func FuzzDecodeManifest(f *testing.F) {
 		}
 		_, _ = checkpoint.DecodeSeal("k", data)
 	})
+}
+
+// With a gigabyte in four partitions each has 256 files. Every node reads every manifest.
+func BenchmarkManifest(b *testing.B) {
+	m := checkpoint.Genesis("ns", [schemas.NumInputs]string{"a", "b", "c"}, make([]checkpoint.Offsets, 12), checkpoint.Stamp{At: 1, By: "a", Token: "g"})
+	for p := range m.Entries {
+		for i := range 256 {
+			place := checkpoint.Place{Partition: schemas.Partition(p), Epoch: 3, Seal: checkpoint.SealNumber(i)}
+			f := checkpoint.FileOf(fmt.Append(nil, p, i), func(sum string) string { return m.Namespace.Part(place, sum) })
+			f.Name = fmt.Sprintf("%06d.sst", i)
+			m.Entries[p].Files = append(m.Entries[p].Files, f)
+		}
+	}
+	data, err := checkpoint.EncodeManifest(m)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := checkpoint.EncodeManifest(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := checkpoint.DecodeManifest(m.Namespace.Manifest(m.Number), data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// An envelope is taken apart without parsing its body, so what is no envelope must be seen.
+func TestWhatIsNoEnvelopeIsCorrupt(t *testing.T) {
+	for _, data := range []string{"", "{}", "null", `{"format":1,"kind":"manifest","sha256":""}`, `{"format":1,"kind":"manifest","sha256":"","body":`, `,"body":}`,
+		`{"format":1,"kind":"manifest","sha256":"","body":{}`, `{"format":1,"kind":"manifest","sha256":"","body":{}}}`} {
+		var corrupt *checkpoint.CorruptError
+		if _, err := checkpoint.DecodeManifest("ns/manifest/1", []byte(data)); !errors.As(err, &corrupt) {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
 }
