@@ -12,6 +12,6 @@
 // never jump over a gap in the log, commit an offset, or decide who reads what.
 //
 // Start reading at source.go (one goroutine owns everything), then lane.go,
-// merge.go (who is next) and decode.go.
+// assignment.go (what the client fetches), merge.go (who is next) and decode.go.
 // catalogue.go follows the small compacted topics.
 package ingest
