@@ -32,6 +32,7 @@ type bench struct {
 	events      int64
 	shape       string
 	partitions  int
+	processes   int
 	compression string
 	batchBytes  int
 	checkpoint  time.Duration
@@ -53,6 +54,7 @@ func run(ctx context.Context) error {
 	flag.Int64Var(&b.events, "events", 1_000_000, "about how many records")
 	flag.StringVar(&b.shape, "shape", "mixed", "mixed: 60 % telemetry; tracking: 90 %")
 	flag.IntVar(&b.partitions, "partitions", 24, "partitions of the input topics")
+	flag.IntVar(&b.processes, "processes", 1, "nodes that share the work, each in a process of its own")
 	flag.StringVar(&b.compression, "compression", "lz4", "of the preloaded log: none, snappy, lz4 or zstd")
 	flag.IntVar(&b.batchBytes, "batch-bytes", 64<<10, "size of the preloaded log's batches, uncompressed")
 	flag.DurationVar(&b.checkpoint, "checkpoint", 30*time.Second, "time between checkpoints")
@@ -63,7 +65,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&b.registry, "registry", "", "with --broker: its schema registry")
 	flag.Parse()
 	shape, ok := shapes[b.shape]
-	if !ok || flag.NArg() > 0 || b.events < 1 || b.partitions < 1 || (b.brokers == "") != (b.registry == "") {
+	if !ok || flag.NArg() > 0 || b.events < 1 || b.partitions < 1 || b.processes < 1 || (b.brokers == "") != (b.registry == "") {
 		flag.Usage()
 		return errors.New("bad flags")
 	}
@@ -112,8 +114,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	processed, err := rig.RunProcessor(ctx, rig.ProcessorSpec{Where: b.where, Dir: b.file("node"), AppendTimes: ingest.AppendTimesFromRecords,
-		Checkpoint: b.checkpoint, Profiles: b.profiles})
+	processed, err := rig.RunProcessors(ctx, rig.ProcessorSpec{Where: b.where, Dir: b.file("node"), AppendTimes: ingest.AppendTimesFromRecords,
+		Checkpoint: b.checkpoint, Profiles: b.profiles}, b.processes)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type result struct {
 	Bills       int     `json:"bills"`
 	Windows     int     `json:"windows"`
 	Checkpoints int64   `json:"manifests"`
+	Processes   int     `json:"processes"`
 	Shape       string  `json:"shape"`
 	Compression string  `json:"compression"`
 
@@ -42,7 +43,7 @@ func (b *bench) result(p rig.Processed, before, after rig.Bare, got *oracle.Resu
 	r := &result{CPU: perEvent(p.CPU()), Bare: perEvent((before.CPU() + after.CPU()) / 2), Rate: float64(int(n / p.Wall.Seconds())),
 		Allocs: rounded(float64(p.Mallocs) / n), PeakRSS: rounded(float64(p.PeakRSS) / (1 << 20)), Differences: differences,
 		AllocBytes: rounded(float64(p.Bytes) / n), State: rounded(float64(p.StateBytes) / (1 << 20)), Events: b.log.Counts.Records,
-		ValueBytes: rounded(float64(b.log.Bytes) / n), Bills: len(got.Bills), Windows: len(got.Windows), Checkpoints: p.Checkpoints,
+		ValueBytes: rounded(float64(b.log.Bytes) / n), Bills: len(got.Bills), Windows: len(got.Windows), Checkpoints: p.Checkpoints, Processes: b.processes,
 		Shape: b.shape, Compression: b.compression, counts: b.log.Counts, processed: p, before: before, after: after}
 	r.Ratio = rounded(r.CPU / r.Bare)
 	return r

@@ -90,9 +90,6 @@ func run() error {
 func liveTrips(scale int) (rows []row, err error) {
 	for _, trips := range []int{10_000, 100_000, 1_000_000} {
 		for _, every := range []schemas.Millis{aMinute, 10 * schemas.Second} {
-			if every < aMinute && trips > 100_000 {
-				continue // 120 million positions say nothing new
-			}
 			trips := trips / scale
 			r := row{Size: fmt.Sprintf("%d trips, a position every %d s", trips, every/schemas.Second)}
 			err := inWorld(defaultPartitions, func(w *world) error {

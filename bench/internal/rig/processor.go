@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"taximeter/actors/ingest"
+	"taximeter/checkpoint"
 	"taximeter/cluster/node"
 	"taximeter/internal/heap"
 	"taximeter/schemas"
@@ -30,6 +32,15 @@ type ProcessorSpec struct {
 	Lake        string // folder of a lake; "" = none
 	Analytics   string // URL of the analytical tables; "" = none
 	Profiles    string // folder for cpu.pprof and allocs.pprof; "" = none
+	Peer        *Peer  // nil = the node is alone
+}
+
+// Peer makes a node one of several.
+type Peer struct {
+	ID             checkpoint.NodeID
+	Listen, Remote string
+	Seeds          []string
+	Bootstrap      bool
 }
 
 // Processed is the processor's report.
@@ -68,6 +79,10 @@ func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 		c.Lake.Catalog, c.Lake.Warehouse.Folder = "sqlite:"+filepath.Join(s.Lake, "catalog.db"), s.Lake
 	}
 	c.Analytics.URL = s.Analytics
+	if p := s.Peer; p != nil {
+		c.NodeID, c.Data = string(p.ID), filepath.Join(c.Data, string(p.ID))
+		c.Cluster.Listen, c.Cluster.Remote, c.Cluster.Seeds, c.Cluster.Bootstrap = p.Listen, p.Remote, p.Seeds, p.Bootstrap
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 
 	used := Meter()
@@ -92,9 +107,12 @@ func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	if err == nil && len(last.Recent) > 0 {
 		report.StateBytes, report.Checkpoints = last.Recent[0].Bytes, last.Tip
 	}
+	// Others of a cluster must not take over, and count, what this one has counted.
+	err = errors.Join(err, say.Encode(&report))
+	<-gone
 	stopping, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return errors.Join(err, n.Stop(stopping), say.Encode(&report))
+	return errors.Join(err, n.Stop(stopping))
 }
 
 func (r *Processed) take(n *node.Node) {
@@ -142,15 +160,93 @@ func profile(dir string) (stop func() error, err error) {
 
 // RunProcessor runs a replay to its end in a process of its own.
 func RunProcessor(ctx context.Context, s ProcessorSpec) (r Processed, err error) {
+	return RunProcessors(ctx, s, 1)
+}
+
+// RunProcessors runs a replay to its end in so many processes, a cluster if there are several,
+// and adds up what they used.
+func RunProcessors(ctx context.Context, s ProcessorSpec, n int) (all Processed, err error) {
 	s.Mode = node.Replay
-	p, err := StartProcessor(ctx, s)
+	peers, err := peersOf(n)
 	if err != nil {
-		return r, err
+		return all, err
 	}
-	if err := p.Hear(&r); err != nil {
-		return r, fmt.Errorf("the replay did not end well: %w", err)
+	var running []*Process
+	defer func() {
+		for _, p := range running {
+			err = errors.Join(err, p.Stop())
+		}
+	}()
+	for _, peer := range peers {
+		own := s
+		own.Peer = peer
+		if peer != nil && s.Profiles != "" {
+			own.Profiles = filepath.Join(s.Profiles, string(peer.ID))
+		}
+		p, err := Spawn(ctx, RoleProcessor, own)
+		if err != nil {
+			return all, err
+		}
+		running = append(running, p)
 	}
-	return r, p.Stop()
+	for _, p := range running {
+		var up Up
+		var r Processed
+		if err := errors.Join(p.Hear(&up), p.Hear(&r)); err != nil {
+			return all, fmt.Errorf("the replay did not end well: %w", err)
+		}
+		all.add(r)
+	}
+	return all, nil
+}
+
+// peersOf so many nodes on this machine; of one, none.
+func peersOf(n int) ([]*Peer, error) {
+	if n == 1 {
+		return []*Peer{nil}, nil
+	}
+	var peers []*Peer
+	for i := range n {
+		listen, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		remote, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		p := &Peer{ID: checkpoint.NodeID(fmt.Sprintf("bench-%d", i+1)), Listen: listen, Remote: remote, Bootstrap: i == 0}
+		if i > 0 {
+			p.Seeds = []string{peers[0].Listen}
+		}
+		peers = append(peers, p)
+	}
+	return peers, nil
+}
+
+// freeAddress is one that nobody listens at now.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// add counts what another process did at the same time.
+func (r *Processed) add(o Processed) {
+	r.Wall = max(r.Wall, o.Wall)
+	r.User += o.User
+	r.System += o.System
+	r.Mallocs += o.Mallocs
+	r.Bytes += o.Bytes
+	r.GCs += o.GCs
+	r.Records += o.Records
+	r.DeadLetters += o.DeadLetters
+	r.Trips += o.Trips
+	r.PeakRSS += o.PeakRSS
+	r.StateBytes, r.Checkpoints = max(r.StateBytes, o.StateBytes), max(r.Checkpoints, o.Checkpoints)
+	r.SealPauseMax = max(r.SealPauseMax, o.SealPauseMax)
 }
 
 // StartProcessor starts a node in a process of its own and waits until it is up.
