@@ -72,8 +72,12 @@ type shelf[T any] struct {
 	held int // elements
 }
 
-// Sizes are four to each power of two, so that at most a fifth of a slice is too much.
-const numSizes = 4 * 26
+const (
+	// Sizes are four to each power of two, so that at most a fifth of a new slice is too much.
+	numSizes = 4 * 26
+	// slack is how many sizes more than asked for may be lent: up to twice as much.
+	slack = 5
+)
 
 func sizeOf(class int) int { return (4 + class%4) << (class / 4) }
 
@@ -84,12 +88,14 @@ func (s *shelf[T]) get(n int) []T {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := len(s.idle[class]) - 1; last >= 0 {
-		p := s.idle[class][last]
-		s.idle[class][last] = nil
-		s.idle[class] = s.idle[class][:last]
-		s.held -= cap(p)
-		return p
+	for c := class; c < min(class+slack, numSizes); c++ {
+		if last := len(s.idle[c]) - 1; last >= 0 {
+			p := s.idle[c][last]
+			s.idle[c][last] = nil
+			s.idle[c] = s.idle[c][:last]
+			s.held -= cap(p)
+			return p
+		}
 	}
 	return make([]T, max(n, sizeOf(class)))
 }

@@ -24,6 +24,17 @@ func TestAShelfGivesBackWhatFits(t *testing.T) {
 	}
 }
 
+func TestAShelfLendsWhatIsALittleTooLarge(t *testing.T) {
+	s := shelf[byte]{most: 1000}
+	s.put(make([]byte, 96))
+	if p := s.get(40); cap(p) == 96 {
+		t.Error("more than twice what is needed is lent")
+	}
+	if p := s.get(60); cap(p) != 96 || s.held != 0 {
+		t.Errorf("%d bytes are made anew, %d lie there", cap(p), s.held)
+	}
+}
+
 func TestAShelfHoldsNoMoreThanItMay(t *testing.T) {
 	s := shelf[byte]{most: 1000}
 	for range 20 {

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"taximeter/schemas"
@@ -13,11 +14,26 @@ type timers []timer
 
 type timer struct {
 	due  schemas.Millis
+	head uint64 // of the trip's id: windows close at the same instants, and slots lie far away
 	slot *Slot
 }
 
 func (t timers) less(i, j int) bool {
-	return t[i].due < t[j].due || (t[i].due == t[j].due && t[i].slot.ID() < t[j].slot.ID())
+	a, b := &t[i], &t[j]
+	switch {
+	case a.due != b.due:
+		return a.due < b.due
+	case a.head != b.head:
+		return a.head < b.head
+	}
+	return a.slot.ID() < b.slot.ID()
+}
+
+// headOf an id is its first bytes: heads that differ sort as the ids do.
+func headOf(id schemas.TripID) uint64 {
+	var b [8]byte
+	copy(b[:], id)
+	return binary.BigEndian.Uint64(b[:])
 }
 
 // schedule makes sure that the slot is woken at its trip's due instant.
@@ -27,7 +43,7 @@ func (t *timers) schedule(s *Slot) {
 		return
 	}
 	s.scheduled = due
-	*t = append(*t, timer{due, s})
+	*t = append(*t, timer{due, headOf(s.ID()), s})
 	t.up(len(*t) - 1)
 }
 
