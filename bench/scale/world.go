@@ -141,8 +141,19 @@ func (w *world) checkpoint() (c checkpointed, err error) {
 		err error
 	}
 	answers := make(chan answer, len(w.owners))
+	turns := host.NewTurns()
 	for _, o := range w.owners {
-		w.system.Root.Send(o.pid, &host.SealRequest{Number: w.seals, Layout: partition.ByAge, Done: func(cut host.Cut, err error) { answers <- answer{o, cut, err} }})
+		go func() {
+			over, err := turns.Take(context.Background())
+			if err != nil {
+				answers <- answer{o, host.Cut{}, err}
+				return
+			}
+			w.system.Root.Send(o.pid, &host.SealRequest{Number: w.seals, Layout: partition.ByAge, Done: func(cut host.Cut, err error) {
+				over()
+				answers <- answer{o, cut, err}
+			}})
+		}()
 	}
 	for range w.owners {
 		a := <-answers

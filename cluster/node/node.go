@@ -84,6 +84,7 @@ type Node struct {
 	voices      *kafkaout.Kafka
 	tables      []*table
 	delivery    *webhook.Deliverer // of alerts to people; nil = none
+	turns       *host.Turns        // of owners to cut
 	partitions  int
 	ends        ingest.Offsets // replay: where it ends; nil = live
 	tokens      atomic.Int64
@@ -121,7 +122,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(), clock: newClock(o.Wall),
-		tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1)}
+		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0

@@ -281,6 +281,11 @@ func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoi
 		cut host.Cut
 		err error
 	}
+	over, err := t.node.turns.Take(ctx)
+	if err != nil {
+		return host.Cut{}, err
+	}
+	defer over()
 	answered := make(chan answer, 1)
 	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Layout: layout(tip), Anyway: anyway,
 		Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
