@@ -18,7 +18,7 @@ type collector struct {
 	stopped, missing, skipped   *prometheus.Desc
 	trips, unsealed, unsent     *prometheus.Desc
 	pause, age, number          *prometheus.Desc
-	ready, revoked              *prometheus.Desc
+	ready, revoked, ended       *prometheus.Desc
 	held, failing               *prometheus.Desc
 	copyBehind, copyBytes       *prometheus.Desc
 }
@@ -48,6 +48,7 @@ func NewCollector(n Node) prometheus.Collector {
 		failing:    desc("sink_failing", "1 while a sink cannot be fed by this node.", "sink"),
 		ready:      desc("ready", "1 when the node does its work."),
 		revoked:    desc("revoked_runs_total", "Runs of partitions that other nodes took from this one before it gave them up; what they still tried to write was refused."),
+		ended:      desc("transactions_ended_total", "Transactions of earlier runs that Kafka had left open and that this node ended as their coordinator had decided."),
 		copyBehind: desc("standby_behind_seconds", "Since when there is a newer checkpoint than this node's copy of a partition that another runs; 0 = it is the newest.", "partition"),
 		copyBytes:  desc("standby_bytes", "What the copies of partitions that other nodes run take on this node's disk."),
 	}
@@ -63,7 +64,7 @@ func NewInputWaits() prometheus.Histogram {
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
-		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked, c.copyBehind, c.copyBytes} {
+		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked, c.ended, c.copyBehind, c.copyBytes} {
 		ch <- d
 	}
 }
@@ -126,6 +127,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.ready, ready)
 	cluster := c.node.Cluster()
 	counter(c.revoked, cluster.Revoked)
+	counter(c.ended, cluster.Ended)
 	gauge(c.copyBytes, float64(cluster.Copies.Bytes))
 	for p, behind := range cluster.Copies.Behind {
 		gauge(c.copyBehind, behind, strconv.Itoa(int(p)))

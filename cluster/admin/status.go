@@ -111,9 +111,10 @@ type ClusterStatus struct {
 	Alone      bool           `json:"sozinho"` // configured without a cluster
 	Joined     bool           `json:"entrou"`  // has met another node, or was told to begin
 	Manifest   int64          `json:"manifesto"`
-	Protocol   int            `json:"protocolo"`      // that the namespace speaks
-	Error      string         `json:"erro,omitempty"` // why this node cannot follow the namespace, and runs nothing
-	Revoked    int64          `json:"tomadas"`        // runs that others took from this node since it started, and that found out
+	Protocol   int            `json:"protocolo"`            // that the namespace speaks
+	Error      string         `json:"erro,omitempty"`       // why this node cannot follow the namespace, and runs nothing
+	Revoked    int64          `json:"tomadas"`              // runs that others took from this node since it started, and that found out
+	Ended      int64          `json:"transacoesEncerradas"` // that Kafka had left open, since this node started
 	Members    []MemberStatus `json:"membros"`
 	Partitions []Placement    `json:"particoes"`
 	Copies     Copies         `json:"copias"`

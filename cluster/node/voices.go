@@ -25,6 +25,12 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 			return fmt.Errorf("schema registry %s: %w", access.Redacted(n.cfg.Registry.URL), err)
 		}
 	}
-	n.voices, err = kafkaout.New(kafkaout.Options{Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids})
+	n.voices, err = kafkaout.New(kafkaout.Options{Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids, Ended: n.endedFor})
 	return err
+}
+
+// endedFor hears of a transaction that was ended in Kafka's place.
+func (n *Node) endedFor(e kafkaout.Ended) {
+	n.ended.Add(1)
+	n.log.Warn("Kafka did not end a transaction; it was ended here as its coordinator had decided", "transaction", e)
 }

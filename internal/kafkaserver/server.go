@@ -1,6 +1,6 @@
 // Package kafkaserver prepares Apache Kafka itself for tests, harnesses and benchmarks: one
-// broker, its own controller, on 127.0.0.1. It writes the settings and formats the log; when
-// the process begins and how it ends is its user's affair.
+// broker, its own controller, on 127.0.0.1, and further brokers that join it. It writes the
+// settings and formats the log; when the process begins and how it ends is its user's affair.
 //
 // It must never be part of what ships.
 package kafkaserver
@@ -75,15 +75,27 @@ func (s Server) command(class string, args ...string) *exec.Cmd {
 // Prepare writes the settings, further lines of server.properties with them, and formats
 // the log. formatting are further arguments of that, such as SCRAM users.
 func (s Server) Prepare(listeners []Listener, controller string, settings []string, formatting ...string) error {
+	id := uuid.New()
+	return s.format(s.properties(listeners, controller, settings), append([]string{"--standalone", "--cluster-id=" + base64.RawURLEncoding.EncodeToString(id[:])}, formatting...))
+}
+
+// Join makes a server that Prepare has not seen a further broker of another's cluster. Its number is above 1.
+func (s Server) Join(cluster string, number int, address, controller string, settings ...string) error {
+	l := []Listener{{Name: "INTERNAL", Address: address}}
+	// Of a setting that comes twice the later counts.
+	settings = append([]string{"process.roles=broker", fmt.Sprintf("node.id=%d", number), "listeners=INTERNAL://" + address}, settings...)
+	return s.format(s.properties(l, controller, settings), []string{"--no-initial-controllers", "--cluster-id=" + cluster})
+}
+
+func (s Server) format(properties string, args []string) error {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return err
 	}
 	file := s.File("server.properties")
-	if err := os.WriteFile(file, []byte(s.properties(listeners, controller, settings)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(properties), 0o600); err != nil {
 		return err
 	}
-	id := uuid.New()
-	args := append([]string{"format", "--standalone", "--cluster-id=" + base64.RawURLEncoding.EncodeToString(id[:]), "-c", file}, formatting...)
+	args = append([]string{"format", "-c", file}, args...)
 	if out, err := s.command("kafka.tools.StorageTool", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("format Kafka's log: %w\n%s", err, bytes.TrimSpace(out))
 	}

@@ -27,7 +27,8 @@ type Alerts struct {
 
 // OpenAlerts fences all earlier senders of the partition's alerts.
 func (k *Kafka) OpenAlerts(ctx context.Context, p schemas.Partition) (*Alerts, error) {
-	f, err := k.o.open(ctx, fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p), k.o.AlertTimeout, alertPartitioner())
+	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p), k.o.AlertTimeout, alertPartitioner(),
+		writes([]string{schemas.TopicAlerts}, int32(p), schemas.TopicAlertIDs))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next s
 		records = append(records, &kgo.Record{Topic: schemas.TopicAlertIDs, Partition: int32(a.p),
 			Key: []byte(a.k.o.Namespace), Value: value, Headers: []kgo.RecordHeader{facts}})
 	}
-	if err := a.transaction(ctx, records); err != nil {
+	if err := a.k.transaction(ctx, a.fenced, records); err != nil {
 		return 0, err
 	}
 	return schemas.Offset(records[len(records)-1].Offset + 1), nil

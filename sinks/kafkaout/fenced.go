@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -22,16 +23,32 @@ var errDiscarded = errors.New("this client has failed before: open a new one")
 // unclear commit the client library answers an abort with success though the data was
 // committed, so there is no way back but a new client and reading the marker.
 type fenced struct {
-	client  *kgo.Client
-	id      string
-	timeout time.Duration // of one transaction
-	failed  bool
-	close   func() // once
+	client   *kgo.Client
+	id       string
+	producer int64         // the id that the broker gave
+	epoch    int16         // at opening: all earlier ones are fenced
+	timeout  time.Duration // of one transaction
+	failed   bool
+	unended  kadm.TopicsSet // where a transaction of it, or of earlier holders, may still be open
+	close    func()         // once
 }
 
-// open takes the transactional id: the broker fences its former holder and ends what that
-// had begun, before this returns.
-func (o Options) open(ctx context.Context, id string, timeout time.Duration, partitioner kgo.Partitioner) (*fenced, error) {
+// open takes the transactional id: the broker fences its former holder, and what that had begun is ended in
+// the partitions that are written to, before this returns.
+func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, partitioner kgo.Partitioner, written kadm.TopicsSet) (*fenced, error) {
+	f, err := k.o.fence(ctx, id, timeout, partitioner)
+	if err != nil {
+		return nil, err
+	}
+	f.unended = written
+	if err := k.endLeftOpen(ctx, f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (o Options) fence(ctx context.Context, id string, timeout time.Duration, partitioner kgo.Partitioner) (*fenced, error) {
 	client, err := kgo.NewClient(o.clientOpts(
 		kgo.TransactionalID(id),
 		kgo.TransactionTimeout(timeout+brokerGrace),
@@ -45,21 +62,30 @@ func (o Options) open(ctx context.Context, id string, timeout time.Duration, par
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if _, _, err := client.ProducerID(ctx); err != nil {
+	producer, epoch, err := client.ProducerID(ctx)
+	if err != nil {
 		client.Close()
 		return nil, fmt.Errorf("open %s: %w", id, told(err))
 	}
-	return &fenced{client: client, id: id, timeout: timeout, close: sync.OnceFunc(client.Close)}, nil
+	return &fenced{client: client, id: id, producer: producer, epoch: epoch, timeout: timeout, close: sync.OnceFunc(client.Close)}, nil
 }
 
 // Close lets go of the connection; it does not end a transaction.
 func (f *fenced) Close() { f.close() }
 
 // transaction sends the records, in order, all or none.
-func (f *fenced) transaction(ctx context.Context, records []*kgo.Record) error {
+func (k *Kafka) transaction(ctx context.Context, f *fenced, records []*kgo.Record) error {
 	if f.failed {
 		return fmt.Errorf("%s: %w", f.id, errDiscarded)
 	}
+	if err := k.awaitEnded(ctx, f); err != nil {
+		f.failed = true
+		return err
+	}
+	return f.send(ctx, records)
+}
+
+func (f *fenced) send(ctx context.Context, records []*kgo.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	f.failed = true
@@ -77,6 +103,10 @@ func (f *fenced) transaction(ctx context.Context, records []*kgo.Record) error {
 		return fmt.Errorf("%s: commit, outcome unknown: %w", f.id, told(err))
 	}
 	f.failed = false
+	f.unended = make(kadm.TopicsSet)
+	for _, r := range records {
+		f.unended.Add(r.Topic, r.Partition)
+	}
 	return nil
 }
 

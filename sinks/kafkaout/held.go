@@ -26,7 +26,7 @@ func (k *Kafka) held(ctx context.Context, topic string, p int32, offset int64) s
 		for _, producers := range of.Partitions {
 			for _, d := range producers.ActiveProducers.Sorted() {
 				if start := d.CurrentTxnStartOffset; start >= 0 && start <= offset {
-					return fmt.Sprintf("; a transaction of producer %d (epoch %d, last heard of %s), open since offset %d, holds it back: if kafka-transactions.sh find-hanging names it, abort it there",
+					return fmt.Sprintf("; a transaction of producer %d (epoch %d, last heard of %s), open since offset %d, holds it back; see \"A transaction that Kafka did not end\" in operations.md",
 						d.ProducerID, d.ProducerEpoch, time.UnixMilli(d.LastTimestamp).UTC().Format(time.RFC3339), start)
 				}
 			}

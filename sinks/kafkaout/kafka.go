@@ -30,6 +30,8 @@ type Options struct {
 	PublishTimeout time.Duration
 	// AlertTimeout bounds one transaction of alerts (default 5 s).
 	AlertTimeout time.Duration
+	// Ended hears of each transaction that Kafka had left open and that was ended here; nil = nobody does.
+	Ended func(Ended)
 }
 
 const (

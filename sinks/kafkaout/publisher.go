@@ -26,7 +26,8 @@ type marker struct {
 
 // OpenPublisher fences all earlier publishers of the partition.
 func (k *Kafka) OpenPublisher(ctx context.Context, p schemas.Partition) (*Publisher, error) {
-	f, err := k.o.open(ctx, fmt.Sprintf("taximeter-%s-%d", k.o.Namespace, p), k.o.PublishTimeout, kgo.ManualPartitioner())
+	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-%d", k.o.Namespace, p), k.o.PublishTimeout, kgo.ManualPartitioner(),
+		writes(nil, int32(p), schemas.TopicPayments, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicCommits))
 	if err != nil {
 		return nil, err
 	}
@@ -65,5 +66,5 @@ func (p *Publisher) Publish(ctx context.Context, made checkpoint.Number, o schem
 		return fmt.Errorf("marker %d: %w", made, err)
 	}
 	records = append(records, &kgo.Record{Topic: schemas.TopicCommits, Partition: int32(p.p), Key: []byte(p.k.o.Namespace), Value: value})
-	return p.transaction(ctx, records)
+	return p.k.transaction(ctx, p.fenced, records)
 }

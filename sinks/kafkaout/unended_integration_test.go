@@ -1,0 +1,237 @@
+//go:build integration
+
+package kafkaout
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"taximeter/internal/kafkaserver"
+	"taximeter/schemas"
+)
+
+// pair is Kafka itself, two brokers: the first coordinates all transactions, the second has the log of
+// alerts' ids.
+type pair struct {
+	*testing.T
+	seed   string
+	second kafkaserver.Server
+	down   func() // kills the second broker
+	client *kgo.Client
+	admin  *kadm.Client
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	libs := os.Getenv("TAXIMETER_KAFKA_LIBS")
+	if libs == "" {
+		t.Fatal("no Kafka: run this with .ci/with-servers")
+	}
+	at, err := kafkaserver.Addresses(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: t.TempDir()}
+	// The first counts the second as dead soon.
+	if err := first.Prepare([]kafkaserver.Listener{{Name: "INTERNAL", Address: at[0]}}, at[1], []string{"broker.session.timeout.ms=2000", "broker.heartbeat.interval.ms=500"}); err != nil {
+		t.Fatal(err)
+	}
+	p := &pair{T: t, seed: at[0], second: kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: t.TempDir()}}
+	run(t, first)
+	client, err := kgo.NewClient(kgo.SeedBrokers(at[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	p.client, p.admin = client, kadm.NewClient(client)
+	var cluster string
+	p.until("the first broker answers", func(ctx context.Context) bool {
+		m, err := p.admin.BrokerMetadata(ctx)
+		cluster = m.Cluster
+		return err == nil
+	})
+	// While it is alone it takes the coordinators' log.
+	p.create(1, schemas.TopicAlerts, schemas.TopicPayments, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicCommits)
+	a, err := p.node(nil).OpenAlerts(p.ctx(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	if err := p.second.Join(cluster, 2, at[2], at[1], "broker.heartbeat.interval.ms=500"); err != nil {
+		t.Fatal(err)
+	}
+	p.up()
+	p.create(2, schemas.TopicAlertIDs)
+	return p
+}
+
+// run starts a broker, which dies with the test at the latest.
+func run(t *testing.T, s kafkaserver.Server) (kill func()) {
+	t.Helper()
+	said, err := os.OpenFile(filepath.Join(s.Dir, "kafka.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close() // the process has its own
+	broker := s.Broker()
+	broker.Stdout, broker.Stderr = said, said
+	if err := broker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() { end(broker) }
+	t.Cleanup(func() {
+		kill()
+		if text, err := os.ReadFile(said.Name()); err == nil && t.Failed() {
+			t.Logf("Kafka said:\n%s", text[max(0, len(text)-4000):])
+		}
+	})
+	return kill
+}
+
+func end(broker *exec.Cmd) {
+	_ = broker.Process.Signal(syscall.SIGKILL)
+	_ = broker.Wait()
+}
+
+func (p *pair) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
+	p.Cleanup(cancel)
+	return ctx
+}
+
+// until waits for the brokers to come to something.
+func (p *pair) until(what string, is func(context.Context) bool) {
+	p.Helper()
+	ctx := p.ctx()
+	for !is(ctx) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			p.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// up starts the second broker and waits until it leads what it has.
+func (p *pair) up() {
+	p.Helper()
+	p.down = run(p.T, p.second)
+	p.until("the second broker is there", func(ctx context.Context) bool {
+		brokers, err := p.admin.ListBrokers(ctx)
+		return err == nil && len(brokers) == 2 && p.led(ctx)
+	})
+}
+
+// led reports whether all partitions have a leader.
+func (p *pair) led(ctx context.Context) bool {
+	topics, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, p.client)
+	if err != nil {
+		return false
+	}
+	for _, topic := range topics.Topics {
+		for _, partition := range topic.Partitions {
+			if partition.Leader < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// create makes topics of two partitions on one broker.
+func (p *pair) create(broker int32, topics ...string) {
+	p.Helper()
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.TimeoutMillis = 10_000
+	for _, topic := range topics {
+		t := kmsg.NewCreateTopicsRequestTopic()
+		t.Topic, t.NumPartitions, t.ReplicationFactor = topic, -1, -1
+		for n := range int32(2) {
+			t.ReplicaAssignment = append(t.ReplicaAssignment, kmsg.CreateTopicsRequestTopicReplicaAssignment{Partition: n, Replicas: []int32{broker}})
+		}
+		request.Topics = append(request.Topics, t)
+	}
+	response, err := request.RequestWith(p.ctx(), p.client)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, t := range response.Topics {
+		if t.ErrorCode != 0 {
+			p.Fatalf("create %s: %d", t.Topic, t.ErrorCode)
+		}
+	}
+	p.until("the topics are there", p.led)
+}
+
+func (p *pair) node(ended func(Ended)) *Kafka {
+	p.Helper()
+	k, err := New(Options{Client: []kgo.Opt{kgo.SeedBrokers(p.seed), kgo.FetchMaxWait(100 * time.Millisecond)}, Namespace: "ns", Schemas: SchemaIDs{1, 2, 3}, Ended: ended})
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(k.Close)
+	return k
+}
+
+// A transaction is committed while a partition of it has no leader, and its holder dies. Kafka 4.4 forgets the
+// marker of that partition (KAFKA-20734) and tells the next holder that all has ended. The alert was public at
+// once; that it was sent must be found all the same, or it goes out twice. The same with an abort.
+func TestKafkaForgetsAMarker(t *testing.T) {
+	p := newPair(t)
+	for n, commit := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
+		former, err := p.node(nil).OpenAlerts(p.ctx(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, err := one(schemas.TopicAlertIDs, 1)(p.admin.ListEndOffsets(p.ctx(), schemas.TopicAlertIDs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, facts, err := sentRecord([]schemas.Alert{{AlertID: "a", RuleID: "r", TripID: "t"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := former.client.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := former.client.ProduceSync(p.ctx(), &kgo.Record{Topic: schemas.TopicAlerts, Key: []byte("r"), Value: []byte("alert")},
+			&kgo.Record{Topic: schemas.TopicAlertIDs, Partition: 1, Key: []byte("ns"), Value: value, Headers: []kgo.RecordHeader{facts}}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		p.down()
+		p.until("the log has no leader", func(ctx context.Context) bool { return !p.led(ctx) })
+		if err := former.client.EndTransaction(p.ctx(), commit); err != nil {
+			t.Fatal(err)
+		}
+		former.Close()
+		p.up()
+
+		var ended []Ended
+		a, err := p.node(func(e Ended) { ended = append(ended, e) }).OpenAlerts(p.ctx(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("ended: %v", ended)
+		began := time.Now()
+		sent, next, err := a.AlertsSince(p.ctx(), schemas.Offset(start))
+		if err != nil {
+			t.Fatalf("after %s: %v", time.Since(began), err)
+		}
+		if want := 1 - n; len(sent) != want {
+			t.Errorf("commit %v: %d alerts are known to be sent, want %d", commit, len(sent), want)
+		}
+		if after, err := a.SendAlerts(p.ctx(), []schemas.Alert{{AlertID: "b", RuleID: "r", TripID: "t"}}); err != nil || after <= next {
+			t.Errorf("then sent to %d: %v", after, err)
+		}
+		a.Close()
+	}
+}

@@ -1,0 +1,255 @@
+package kafkaout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"taximeter/schemas"
+)
+
+const (
+	partitionsOfStates = 5
+	alertsOf3          = "taximeter-ns-alerts-3"
+)
+
+// leftOpen makes a broker that has given the transactional id of the alerts away again, though a transaction
+// of its former holder is open, and says whose it is. The marker log holds back an alert "before".
+func leftOpen(t *testing.T, w *world) (producer int64, epoch int16) {
+	t.Helper()
+	former, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.TransactionalID("former"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(former.Close)
+	if producer, epoch, err = former.ProducerID(w.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if err := former.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	value, facts, err := sentRecord([]schemas.Alert{{AlertID: "before", RuleID: "r", TripID: "t"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := former.ProduceSync(w.ctx(), &kgo.Record{Topic: schemas.TopicAlertIDs, Partition: int32(ours3), Key: []byte("ns"), Value: value,
+		Headers: []kgo.RecordHeader{facts}}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	w.cluster.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		request := r.(*kmsg.InitProducerIDRequest)
+		if request.TransactionalID == nil || *request.TransactionalID != alertsOf3 {
+			return nil, nil, false
+		}
+		response := request.ResponseKind().(*kmsg.InitProducerIDResponse)
+		response.ProducerID, response.ProducerEpoch = producer, epoch+2
+		return response, nil, true
+	})
+	return producer, epoch
+}
+
+// state is one the coordinator logs.
+func state(what kmsg.TransactionState, producer int64, epoch int16, in ...int32) kmsg.TxnMetadataValue {
+	v := kmsg.NewTxnMetadataValue()
+	v.Version, v.State, v.ProducerID, v.ProducerEpoch = 1, what, producer, epoch
+	if len(in) > 0 {
+		v.Topics = []kmsg.TxnMetadataValueTopic{{Topic: schemas.TopicAlertIDs, Partitions: in}, {Topic: schemas.TopicAlerts, Partitions: []int32{0}}}
+	}
+	return v
+}
+
+// logStates logs states of the alerts' transactional id, among another's.
+func (w *world) logStates(states ...kmsg.TxnMetadataValue) {
+	w.Helper()
+	if _, err := w.kafka.admin.CreateTopics(w.ctx(), partitionsOfStates, 1, nil, coordinatorLog); err != nil {
+		w.Fatal(err)
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer client.Close()
+	for _, v := range states {
+		other := kmsg.NewTxnMetadataValue()
+		for id, v := range map[string]*kmsg.TxnMetadataValue{"another": &other, alertsOf3: &v} {
+			key := kmsg.TxnMetadataKey{TransactionalID: id}
+			r := &kgo.Record{Topic: coordinatorLog, Partition: coordinatorHash(alertsOf3) % partitionsOfStates, Key: key.AppendTo(nil), Value: v.AppendTo(nil)}
+			if err := client.ProduceSync(w.ctx(), r).FirstErr(); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+}
+
+// What a committed transaction holds in a partition that never got its marker is public after the next opening,
+// and what an aborted one holds is not.
+func TestWhatKafkaLeftOpenEndsAsItWasDecided(t *testing.T) {
+	for _, committed := range []bool{true, false} {
+		t.Run(fmt.Sprint("committed ", committed), func(t *testing.T) {
+			w := newWorld(t)
+			producer, epoch := leftOpen(t, w)
+			end, want := kmsg.TransactionStatePrepareAbort, []string(nil)
+			if committed {
+				end, want = kmsg.TransactionStatePrepareCommit, []string{"before"}
+			}
+			w.logStates(state(kmsg.TransactionStateEmpty, producer, epoch), state(kmsg.TransactionStateOngoing, producer, epoch, 3),
+				state(end, producer, epoch+1, 3), state(kmsg.TransactionStateEmpty, producer, epoch+2))
+			var ended []Ended
+			w.kafka.o.Ended = func(e Ended) { ended = append(ended, e) }
+
+			a, err := w.kafka.OpenAlerts(w.ctx(), ours3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			sent, _, err := a.AlertsSince(w.ctx(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, s := range sent {
+				ids = append(ids, s.AlertID)
+			}
+			if !slices.Equal(ids, want) {
+				t.Errorf("sent before: %q, want %q", ids, want)
+			}
+			if told := (Ended{alertsOf3, schemas.TopicAlertIDs, 3, producer, epoch, 0, committed}); !slices.Equal(ended, []Ended{told}) {
+				t.Errorf("told %v, want %v", ended, told)
+			}
+		})
+	}
+}
+
+// Where the decision or the right to write it is missing, nothing is sent, and the error says what to do.
+func TestNothingIsSentOnTopOfAnOpenTransaction(t *testing.T) {
+	w := newWorld(t)
+	producer, epoch := leftOpen(t, w)
+	refused := func(want ...string) {
+		t.Helper()
+		a, err := w.node("ns").OpenAlerts(w.ctx(), ours3)
+		if err == nil {
+			a.Close()
+			t.Fatal("opened on top of a transaction that is open")
+		}
+		for _, word := range append(want, fmt.Sprintf("producer %d, epoch %d", producer, epoch), "_taximeter.alert-markers/3 since offset 0", "operations.md") {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("no %q in: %v", word, err)
+			}
+		}
+	}
+	refused("find the coordinator's log")
+	w.logStates(state(kmsg.TransactionStateOngoing, producer, epoch, 2), state(kmsg.TransactionStatePrepareAbort, producer, epoch+1, 2))
+	refused(errUndecided.Error())
+	w.logStates(state(kmsg.TransactionStateOngoing, producer, epoch, 3), state(kmsg.TransactionStatePrepareAbort, producer, epoch+1, 3))
+	w.cluster.ControlKey(int16(kmsg.WriteTxnMarkers), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		request := r.(*kmsg.WriteTxnMarkersRequest)
+		response := request.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
+		m := request.Markers[0]
+		response.Markers = []kmsg.WriteTxnMarkersResponseMarker{{ProducerID: m.ProducerID, Topics: []kmsg.WriteTxnMarkersResponseMarkerTopic{{Topic: m.Topics[0].Topic,
+			Partitions: []kmsg.WriteTxnMarkersResponseMarkerTopicPartition{{Partition: 3, ErrorCode: kerr.ClusterAuthorizationFailed.Code}}}}}}
+		return response, nil, true
+	})
+	refused("CLUSTER_AUTHORIZATION_FAILED")
+	a, err := w.node("ns").OpenAlerts(w.ctx(), ours3) // the right is there now
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+}
+
+// answering lets brokers answer the question who has transactions open: with an error, and with a
+// transaction of a producer in the marker log's partition.
+func (w *world) answering(answer func() (fault *kerr.Error, producer int64)) {
+	w.cluster.ControlKey(int16(kmsg.DescribeProducers), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		fault, producer := answer()
+		request := r.(*kmsg.DescribeProducersRequest)
+		response := request.ResponseKind().(*kmsg.DescribeProducersResponse)
+		for _, topic := range request.Topics {
+			rt := kmsg.DescribeProducersResponseTopic{Topic: topic.Topic}
+			for _, p := range topic.Partitions {
+				rp := kmsg.DescribeProducersResponseTopicPartition{Partition: p}
+				if fault != nil {
+					rp.ErrorCode = fault.Code
+				}
+				if topic.Topic == schemas.TopicAlertIDs && producer != 0 {
+					rp.ActiveProducers = []kmsg.DescribeProducersResponseTopicPartitionActiveProducer{{ProducerID: producer, CurrentTxnStartOffset: 0}}
+				}
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			response.Topics = append(response.Topics, rt)
+		}
+		return response, nil, true
+	})
+}
+
+// Who may not ask sends as before.
+func TestSendingDoesNotNeedTheRightToAsk(t *testing.T) {
+	w := newWorld(t)
+	w.answering(func() (*kerr.Error, int64) { return kerr.TopicAuthorizationFailed, 0 })
+	v := w.open(w.kafka)
+	w.publish(v, 1, outbox(1))
+	w.publish(v, 2, outbox(2))
+	if made := w.marker(v); made != 2 {
+		t.Errorf("marker %d", made)
+	}
+}
+
+// A transaction begins when the one before has ended, or not at all.
+func TestATransactionAwaitsTheEndOfTheOneBefore(t *testing.T) {
+	w := newWorld(t)
+	v := w.open(w.kafka)
+	send := func(id string) error {
+		_, err := v.SendAlerts(w.ctx(), []schemas.Alert{{AlertID: id, RuleID: "r", TripID: "t"}})
+		return err
+	}
+	if err := send("first"); err != nil {
+		t.Fatal(err)
+	}
+	var stillOpen atomic.Int64 // answers
+	stillOpen.Store(3)
+	w.answering(func() (*kerr.Error, int64) {
+		if stillOpen.Add(-1) < 0 {
+			return nil, 0
+		}
+		return nil, v.Alerts.producer
+	})
+	if err := send("second"); err != nil || stillOpen.Load() >= 0 {
+		t.Fatalf("sent after %d more answers: %v", stillOpen.Load(), err)
+	}
+	stillOpen.Store(1 << 40)
+	for range 2 { // and then the client is worth nothing any more
+		if err := send("third"); err == nil {
+			t.Fatal("sent on top of an open transaction")
+		}
+	}
+	sent, _, err := v.AlertsSince(w.ctx(), 0)
+	if err != nil || len(sent) != 2 {
+		t.Errorf("sent: %v, %v", sent, err)
+	}
+}
+
+// Where a partition has no leader, opening works; sending must have an answer.
+func TestAPartitionThatNobodyAnswersForIsAskedAboutAgain(t *testing.T) {
+	w := newWorld(t)
+	var answers atomic.Bool
+	w.answering(func() (*kerr.Error, int64) {
+		if answers.Load() {
+			return nil, 0
+		}
+		return kerr.KafkaStorageError, 0
+	})
+	v := w.open(w.kafka)
+	if err := v.Publish(w.ctx(), 1, outbox(1)); err == nil {
+		t.Error("published though nobody knows what is open")
+	}
+	answers.Store(true)
+	w.publish(w.open(w.kafka), 1, outbox(1))
+}
