@@ -110,7 +110,6 @@ type Node struct {
 	starting   sync.WaitGroup // of tasks; crew's
 	faults     chan error     // one slot; why the first task that failed did not start
 	revoked    atomic.Int64   // runs that others took from this node, and that found out
-	ended      atomic.Int64   // transactions that Kafka had left open
 
 	mu    sync.Mutex // guards tasks, and the catalogues' contents
 	tasks map[schemas.Partition]*task

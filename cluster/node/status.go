@@ -13,7 +13,7 @@ import (
 // Cluster tells whom this node sees and what the chain gives to whom.
 func (n *Node) Cluster() admin.ClusterStatus {
 	view := n.crew.view()
-	st := admin.ClusterStatus{Node: n.cfg.NodeID, Alone: n.crew.gossip == nil, Joined: view.Joined, Ended: n.ended.Load()}
+	st := admin.ClusterStatus{Node: n.cfg.NodeID, Alone: n.crew.gossip == nil, Joined: view.Joined}
 	if strange := n.crew.strange.Load(); strange != nil {
 		st.Error = (*strange).Error()
 	}
@@ -22,6 +22,7 @@ func (n *Node) Cluster() admin.ClusterStatus {
 		return st
 	}
 	st.Manifest, st.Revoked, st.Protocol = int64(tip.Number), n.revoked.Load(), int(tip.Speaks())
+	st.Ended = n.voices.Ended()
 	owners := ownersOf(*tip)
 	roster := view.Roster(*tip)
 	target := cluster.Place(roster, owners)

@@ -31,6 +31,5 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 
 // endedFor hears of a transaction that was ended in Kafka's place.
 func (n *Node) endedFor(e kafkaout.Ended) {
-	n.ended.Add(1)
 	n.log.Warn("Kafka did not end a transaction; it was ended here as its coordinator had decided", "transaction", e)
 }

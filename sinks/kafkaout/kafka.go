@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -49,6 +50,7 @@ type Kafka struct {
 	o      Options
 	client *kgo.Client // for questions; never produces
 	admin  *kadm.Client
+	ended  atomic.Int64
 }
 
 // New does not connect.

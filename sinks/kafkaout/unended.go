@@ -32,6 +32,14 @@ func (e Ended) String() string {
 		e.TransactionalID, e.ProducerID, e.Epoch, e.Topic, e.Partition, e.Start, how)
 }
 
+// Ended is how many transactions this node has ended in Kafka's place; 0 before there is an output.
+func (k *Kafka) Ended() int64 {
+	if k == nil {
+		return 0
+	}
+	return k.ended.Load()
+}
+
 const (
 	askPatience = 5 * time.Second
 	// endPatience is how long a coordinator may take to write the markers of a transaction that it has
@@ -137,6 +145,7 @@ func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) er
 	if err != nil {
 		return fmt.Errorf("end %s: %w", ended, err)
 	}
+	k.ended.Add(1)
 	if k.o.Ended != nil {
 		k.o.Ended(ended)
 	}

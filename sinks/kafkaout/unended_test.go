@@ -120,6 +120,9 @@ func TestWhatKafkaLeftOpenEndsAsItWasDecided(t *testing.T) {
 			if !slices.Equal(ids, want) {
 				t.Errorf("sent before: %q, want %q", ids, want)
 			}
+			if n := w.kafka.Ended(); n != 1 {
+				t.Errorf("%d counted", n)
+			}
 			if told := (Ended{alertsOf3, schemas.TopicAlertIDs, 3, producer, epoch, 0, committed}); !slices.Equal(ended, []Ended{told}) {
 				t.Errorf("told %v, want %v", ended, told)
 			}
