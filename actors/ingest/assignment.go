@@ -3,7 +3,6 @@ package ingest
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -16,6 +15,7 @@ import (
 // another that was dropped, is to be read again from elsewhere.
 type assignment struct {
 	client  *kgo.Client
+	answers *answers
 	dropped map[string][]int32 // paused in the client, and nobody's
 }
 
@@ -23,7 +23,8 @@ type assignment struct {
 func (a *assignment) consume(lanes ...*lane) {
 	from := map[string]map[int32]kgo.Offset{}
 	for _, l := range lanes {
-		l.stopped, l.paused, l.read = nil, false, time.Time{}
+		l.stopped, l.paused = nil, false
+		a.answers.forget(l)
 		if a.hasDropped(l) {
 			a.forget()
 		}
@@ -69,7 +70,7 @@ func (a *assignment) pause(l *lane) {
 func (a *assignment) resume(l *lane) {
 	a.client.ResumeFetchPartitions(l.partitions())
 	l.paused = false
-	l.read = time.Time{}
+	a.answers.forget(l)
 }
 
 func (l *lane) partitions() map[string][]int32 {

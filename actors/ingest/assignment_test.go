@@ -63,30 +63,39 @@ func TestAPartitionThatGoesOrComesLeavesTheOthersAlone(t *testing.T) {
 // events nor time before a partition was read here.
 func TestWaitsArePausesOfTheReading(t *testing.T) {
 	const ms = time.Millisecond
+	const broker, other = 1, 2
 	began := time.UnixMilli(1_000_000)
-	record := func(appended time.Duration) []*kgo.Record {
-		return []*kgo.Record{{Timestamp: began.Add(appended)}}
-	}
-	l := &lane{}
+	a, l := newAnswers(), &lane{topic: schemas.Rides, partition: 3}
 	for i, c := range []struct {
-		at      time.Duration // of the fetch
-		records []*kgo.Record
-		wait    time.Duration // < 0 = not known
+		do   func()
+		took time.Duration // when the records are taken from the client; 0 = they are not
+		from time.Duration // when they were appended
+		wait time.Duration // < 0 = not known
 	}{
-		{1000 * ms, record(-time.Hour), -1},      // the first since it was added
-		{1100 * ms, nil, -1},                     // brought nothing
-		{9000 * ms, record(8990 * ms), 10 * ms},  // nothing had been there to read
-		{9300 * ms, record(9020 * ms), 280 * ms}, // a pause
-		{9350 * ms, record(-time.Hour), 50 * ms}, // far behind: since the fetch before
-		{9400 * ms, record(9500 * ms), 0},        // the broker's clock is ahead
+		{func() { a.answer(broker, began.Add(900*ms)); a.answer(broker, began.Add(990*ms)) }, 1000 * ms, -time.Hour, -1 * ms},  // the first since it was added
+		{func() { a.answer(broker, began.Add(8900*ms)); a.answer(broker, began.Add(8990*ms)) }, 9000 * ms, 8980 * ms, 20 * ms}, // nothing had been there before
+		{func() { a.answer(broker, began.Add(9300*ms)) }, 9310 * ms, 9020 * ms, 290 * ms},                                      // a pause
+		{func() { a.answer(other, began.Add(9349*ms)); a.answer(broker, began.Add(9350*ms)) }, 9360 * ms, -time.Hour, 60 * ms}, // far behind, or another clock
+		{func() { a.answer(broker, began.Add(9400*ms)) }, 0, 0, 0},                                                             // the client throws it away
+		{func() { a.answer(broker, began.Add(9500*ms)) }, 9510 * ms, -time.Hour, 160 * ms},                                     // and fetches it again
+		{func() { a.answer(broker, began.Add(9600*ms)) }, 9610 * ms, 9700 * ms, 0},                                             // the broker's clock is ahead
+		{func() { a.answer(broker, began.Add(9700*ms)); a.forget(l) }, 9710 * ms, 9690 * ms, -1 * ms},                          // it was paused
 	} {
-		wait, known := l.waited(c.records, began.Add(c.at))
+		c.do()
+		a.brought(broker, l.key())
+		if c.took == 0 {
+			continue
+		}
+		wait, known := a.waited(l, []*kgo.Record{{Timestamp: began.Add(c.from)}}, began.Add(c.took))
 		if !known {
-			wait = -1
+			wait = -1 * ms
 		}
 		if wait != c.wait {
 			t.Errorf("fetch %d: %s, want %s", i, wait, c.wait)
 		}
+	}
+	if _, known := a.waited(l, nil, began); known {
+		t.Error("nothing came, and waited")
 	}
 }
 

@@ -67,7 +67,7 @@ type lane struct {
 	fetched schemas.Offset // first offset not fetched
 	end     schemas.Offset // last stable offset; -1 = not known
 	checked time.Time      // when the broker was asked for end; zero = never
-	read    time.Time      // when a fetch last brought records; zero = none since it was added or resumed
+	steady  bool           // records have come since it was added or resumed
 
 	missing  time.Time // since when the others wait, or waited in vain, for it; zero = they do not
 	held     bool      // by the owner
@@ -77,23 +77,6 @@ type lane struct {
 	stopped  error     // out of the client
 	retried  bool      // when stopped: back soon, not only when added anew
 	failures int       // fetch errors in a row
-}
-
-// waited is for how long the first of the records that a fetch has just brought could have
-// been read. It is not known after a gap that was meant.
-func (l *lane) waited(records []*kgo.Record, now time.Time) (wait time.Duration, known bool) {
-	if len(records) == 0 {
-		return 0, false
-	}
-	since := l.read
-	l.read = now
-	if since.IsZero() {
-		return 0, false
-	}
-	if appended := records[0].Timestamp; appended.After(since) {
-		since = appended
-	}
-	return max(0, now.Sub(since)), true
 }
 
 func (l *lane) push(records []*kgo.Record) {

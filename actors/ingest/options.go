@@ -48,8 +48,8 @@ type Options struct {
 
 	// OnWait hears, from the Source's goroutine, once per fetch and topic-partition that
 	// brought records: how long the first of them could have been read and was not. That is
-	// since its append time by the broker's clock, or since the fetch before if that ended
-	// later. Fetches that follow an addition, or a pause because owners were slow, are left
+	// since its append time by the broker's clock, or since the broker answered the fetch before
+	// if that was later. Fetches that follow an addition, or a pause because owners were slow, are left
 	// out. It must not block. nil = nobody hears.
 	OnWait func(time.Duration)
 
@@ -110,7 +110,7 @@ func (o Options) withDefaults() Options {
 }
 
 // client makes a consumer without a group: assignment and offsets are the caller's.
-func (o Options) client() (*kgo.Client, error) {
+func (o Options) client(a *answers) (*kgo.Client, error) {
 	lent := newBuffers()
 	return kgo.NewClient(append([]kgo.Opt{
 		kgo.DisableClientMetrics(), // a push at every close
@@ -123,6 +123,6 @@ func (o Options) client() (*kgo.Client, error) {
 		kgo.FetchMaxPartitionBytes(fetchMaxPartitionBytes),
 		kgo.MaxDecompressBatchBytes(maxDecompressed),
 		kgo.WithPools(lent),
-		kgo.WithHooks(lent), // how much batches expand
+		kgo.WithHooks(lent, a), // how much batches expand, and when fetches are answered
 	}, o.Client...)...)
 }

@@ -50,13 +50,14 @@ const releasedRoom = 1024
 // New starts a Source that reads nothing yet.
 func New(o Options) (*Source, error) {
 	o = o.withDefaults()
-	client, err := o.client()
+	answers := newAnswers()
+	client, err := o.client(answers)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{
-		o: o, client: client, admin: kadm.NewClient(client), taken: assignment{client: client}, ctx: ctx, cancel: cancel,
+		o: o, client: client, admin: kadm.NewClient(client), taken: assignment{client: client, answers: answers}, ctx: ctx, cancel: cancel,
 		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1), added: make(chan struct{}, 1),
 		tasks: map[schemas.Partition]*task{}, asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
 	}
@@ -217,7 +218,7 @@ func (s *Source) took(fetches kgo.Fetches) {
 			return
 		}
 		l := t.lanes[topic]
-		if wait, known := l.waited(f.Records, now); known {
+		if wait, known := s.taken.answers.waited(l, f.Records, now); known {
 			s.o.OnWait(wait)
 		}
 		l.push(f.Records)

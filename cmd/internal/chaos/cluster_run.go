@@ -236,7 +236,7 @@ func (c *clusterRun) live(ctx context.Context) (err error) {
 	seen()
 	err = errors.Join(err, <-watched)
 	c.fleet.mu.Lock()
-	c.times.Move, c.times.Applied, c.times.Parts, c.times.Unmoved = c.fleet.moves.runs.took, c.fleet.moves.applied.took, c.fleet.moves.parts, c.fleet.moves.failed
+	c.times.Move, c.times.Applied, c.times.Parts, c.times.Unmoved = c.fleet.moves.runs.took, c.fleet.moves.applied.took, maps.Clone(c.fleet.moves.parts), c.fleet.moves.failed
 	c.fleet.mu.Unlock()
 	c.times.Wait = c.waits.samples
 	if c.watch != nil {

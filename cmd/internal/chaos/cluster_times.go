@@ -80,12 +80,14 @@ func (s *spans) begins(partition string, at time.Time) {
 	}
 }
 
-func (s *spans) ends(partition string, at time.Time) {
+func (s *spans) ends(partition string, at time.Time) (known bool) {
 	s.to[partition] = at
-	if from, ok := s.from[partition]; ok {
+	from, known := s.from[partition]
+	if known {
 		s.took = append(s.took, at.Sub(from))
 		delete(s.from, partition)
 	}
+	return known
 }
 
 var (
@@ -109,7 +111,9 @@ func (f *fleet) hear(_, line string) {
 		f.moves.failed++
 	} else if m := runs.FindStringSubmatch(line); m != nil {
 		f.moves.part("runs", line)
-		f.moves.runs.ends(m[1], now)
+		if !f.moves.runs.ends(m[1], now) { // of a run before that has not read on nobody waits any more
+			delete(f.moves.applied.from, m[1])
+		}
 	} else if m := applied.FindStringSubmatch(line); m != nil {
 		f.moves.part("has read on", line)
 		f.moves.applied.ends(m[1], now)
