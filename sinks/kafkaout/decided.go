@@ -42,7 +42,7 @@ func (k *Kafka) decided(ctx context.Context, id string, d kadm.DescribedProducer
 	s := search{of: d}
 	_, err = k.read(ctx, coordinatorLog, p, schemas.Offset(from), func(r *kgo.Record) error {
 		var key kmsg.TxnMetadataKey
-		if err := key.ReadFrom(r.Key); err != nil || key.TransactionalID != id {
+		if key.ReadFrom(r.Key) != nil || key.TransactionalID != id {
 			return nil // keys of other kinds may come
 		}
 		var value *kmsg.TxnMetadataValue
