@@ -1,6 +1,7 @@
 package kafkaout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,11 +40,10 @@ func (k *Kafka) decided(ctx context.Context, id string, d kadm.DescribedProducer
 	if err != nil {
 		return decision{}, fmt.Errorf("read the coordinator's log: %w", err)
 	}
-	s := search{of: d}
+	s, key := search{of: d}, (&kmsg.TxnMetadataKey{TransactionalID: id}).AppendTo(nil)
 	_, err = k.read(ctx, coordinatorLog, p, schemas.Offset(from), func(r *kgo.Record) error {
-		var key kmsg.TxnMetadataKey
-		if key.ReadFrom(r.Key) != nil || key.TransactionalID != id {
-			return nil // keys of other kinds may come
+		if !bytes.Equal(r.Key, key) {
+			return nil
 		}
 		var value *kmsg.TxnMetadataValue
 		if r.Value != nil {
