@@ -138,12 +138,12 @@ func TestMetricsExist(t *testing.T) {
 // Every metric that can go wrong is looked at by a rule; these need none.
 func TestRulesLookAtEveryMetric(t *testing.T) {
 	unwatched := map[string]bool{
-		"taximeter_checkpoint_number":        true, // its age says more
-		"taximeter_control_offsets_total":    true, // part of an identity
-		"taximeter_missing_records":          true, // of an input that is known to have stopped
-		"taximeter_skipped_offsets":          true, // an operator's own doing
-		"taximeter_standby_bytes":            true, // bounded by cluster.standbyMaxMB
-		"taximeter_revoked_runs_total":       true, // moves and take-overs, which other rules show by their effect
+		"taximeter_checkpoint_number":     true, // its age says more
+		"taximeter_control_offsets_total": true, // part of an identity
+		"taximeter_missing_records":       true, // of an input that is known to have stopped
+		"taximeter_skipped_offsets":       true, // an operator's own doing
+		"taximeter_standby_bytes":         true, // bounded by cluster.standbyMaxMB
+		"taximeter_revoked_runs_total":    true, // moves and take-overs, which other rules show by their effect
 	}
 	names, _ := scraped(t)
 	exprs, _ := expressions(t)
