@@ -9,5 +9,6 @@
 // owner's goroutine: uploads, commits and sends run beside it and report back by message.
 //
 // Start reading at Owner (owner.go), then trips.go (actors of trips); speaker.go sends, over
-// a line (line.go) for results (publishing.go) and one for alerts (alerting.go).
+// a line (line.go) for results (publishing.go) and one for alerts (alerting.go). turns.go lets
+// few owners of a process cut at a time.
 package host

@@ -13,5 +13,5 @@
 //
 // Start reading at source.go (one goroutine owns everything), then lane.go,
 // assignment.go (what the client fetches), merge.go (who is next) and decode.go.
-// catalogue.go follows the small compacted topics.
+// answers.go knows when brokers last answered. catalogue.go follows the small compacted topics.
 package ingest

@@ -58,7 +58,7 @@ func NewCollector(n Node) prometheus.Collector {
 // read and were not.
 func NewInputWaits() prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "taximeter_input_wait_seconds",
-		Help:    "For how long the first record of a fetch had lain in the log of a partition, or since the fetch before it.",
+		Help:    "For how long the first record of a fetch had lain in the log of a partition, or since the answer to the fetch before.",
 		Buckets: []float64{.001, .0025, .005, .01, .02, .035, .05, .075, .1, .125, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 30, 60}})
 }
 

@@ -35,7 +35,11 @@ func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 			continue
 		}
 		stood, moved, err := c.handOver(ctx, t, to)
-		if err != nil {
+		switch {
+		case err != nil && stood == 0:
+			c.node.log.Warn("move of a partition is put off: it goes on here", "partition", m.Partition, "to", m.To, "err", err)
+			return stepEvery
+		case err != nil:
 			c.node.log.Warn("partition could not be handed over; the chain says who runs it", "partition", m.Partition, "to", m.To, "err", err)
 			return stepEvery
 		}
@@ -47,10 +51,10 @@ func (c *crew) move(ctx context.Context, tip checkpoint.Manifest, view cluster.V
 
 // errNotItsTurn is a move that was withdrawn while others were before it: the partition goes
 // on here, as if nothing had been.
-var errNotItsTurn = errors.New("checkpoints and other moves take too long: it goes on here, and is tried again")
+var errNotItsTurn = errors.New("checkpoints and other moves take too long")
 
 // handOver ends a task with a last seal and gives its partition to another node; its time runs
-// from when its turn has come. stood is since when nobody has read it.
+// from when its turn has come. stood is since when nobody has read it; 0 = it was not stopped.
 func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood time.Duration, moved coordinator.Moved, err error) {
 	n := c.node
 	ctx, cancel := context.WithCancel(ctx)

@@ -63,7 +63,7 @@ func RunBare(ctx context.Context, s BareSpec) (b Bare, err error) {
 	return b, p.Stop()
 }
 
-// consumeBare reads with the client settings of actors/ingest, and decodes with its decoder.
+// consumeBare reads in large fetches, as is cheapest, and decodes with the decoder of actors/ingest.
 func consumeBare(ctx context.Context, s BareSpec, say *json.Encoder) error {
 	heap.Tune()
 	used := Meter()

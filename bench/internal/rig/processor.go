@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +17,7 @@ import (
 	"taximeter/checkpoint"
 	"taximeter/cluster/node"
 	"taximeter/internal/heap"
+	"taximeter/internal/kafkaserver"
 	"taximeter/schemas"
 )
 
@@ -205,32 +205,19 @@ func peersOf(n int) ([]*Peer, error) {
 	if n == 1 {
 		return []*Peer{nil}, nil
 	}
+	free, err := kafkaserver.Addresses(2 * n)
+	if err != nil {
+		return nil, err
+	}
 	var peers []*Peer
 	for i := range n {
-		listen, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		remote, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		p := &Peer{ID: checkpoint.NodeID(fmt.Sprintf("bench-%d", i+1)), Listen: listen, Remote: remote, Bootstrap: i == 0}
+		p := &Peer{ID: checkpoint.NodeID(fmt.Sprintf("bench-%d", i+1)), Listen: free[2*i], Remote: free[2*i+1], Bootstrap: i == 0}
 		if i > 0 {
 			p.Seeds = []string{peers[0].Listen}
 		}
 		peers = append(peers, p)
 	}
 	return peers, nil
-}
-
-// freeAddress is one that nobody listens at now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // add counts what another process did at the same time.
