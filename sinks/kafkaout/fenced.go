@@ -25,7 +25,7 @@ var errDiscarded = errors.New("this client has failed before: open a new one")
 type fenced struct {
 	client   *kgo.Client
 	id       string
-	producer int64         // the id that the broker gave
+	producer int64         // of the last transaction, or as given at opening: at its last epoch a commit brings another
 	epoch    int16         // at opening: all earlier ones are fenced
 	timeout  time.Duration // of one transaction
 	failed   bool
@@ -99,6 +99,7 @@ func (f *fenced) send(ctx context.Context, records []*kgo.Record) error {
 	if err := f.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return fmt.Errorf("%s: send %d records: %w", f.id, len(records), told(err))
 	}
+	f.producer = records[0].ProducerID
 	if err := f.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		return fmt.Errorf("%s: commit, outcome unknown: %w", f.id, told(err))
 	}

@@ -2,6 +2,7 @@ package kafkaout
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -255,4 +256,59 @@ func TestAPartitionThatNobodyAnswersForIsAskedAboutAgain(t *testing.T) {
 	}
 	answers.Store(true)
 	w.publish(w.open(w.kafka), 1, outbox(1))
+}
+
+// At its last epoch a producer gets another id with a commit, silently. That transaction is the former id's, those
+// after it are the new one's.
+func TestATransactionAwaitsTheEndOfTheOneBeforeWhoseverItIs(t *testing.T) {
+	for name, since := range map[string]int{"the former id's": 0, "the new id's": 1} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.exhaust(alertsOf3)
+			a, err := w.kafka.OpenAlerts(w.ctx(), ours3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			send := func() error {
+				_, err := a.SendAlerts(w.ctx(), []schemas.Alert{{AlertID: "a", RuleID: "r", TripID: "t"}})
+				return err
+			}
+			var last int64 // whose the last transaction is
+			for left := -1; left != 0; left-- {
+				before, _, err := a.client.ProducerID(w.ctx())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := send(); err != nil {
+					t.Fatal(err)
+				}
+				last = before
+				if now, _, _ := a.client.ProducerID(w.ctx()); now != before {
+					left = 1 + since
+				}
+				if left < -5 {
+					t.Fatal("no commit has brought another id")
+				}
+			}
+			w.answering(func() (*kerr.Error, int64) { return nil, last })
+			if err := send(); err == nil {
+				t.Error("sent though the transaction before is open")
+			}
+		})
+	}
+}
+
+// exhaust brings a transactional id's producer near its last epoch.
+func (w *world) exhaust(id string) {
+	w.Helper()
+	request := kmsg.NewPtrInitProducerIDRequest()
+	request.TransactionalID, request.TransactionTimeoutMillis = &id, 10_000
+	for epoch := int16(0); epoch < math.MaxInt16-2; {
+		response, err := request.RequestWith(w.ctx(), w.kafka.client)
+		if err != nil || response.ErrorCode != 0 {
+			w.Fatal(err, response)
+		}
+		epoch = response.ProducerEpoch
+	}
 }
