@@ -35,13 +35,13 @@ func (k *Kafka) decided(ctx context.Context, id string, d kadm.DescribedProducer
 	if err != nil {
 		return decision{}, err
 	}
-	since := max(d.LastTimestamp-clockMargin.Milliseconds(), 0) // below, numbers are names of ends
-	from, err := one(coordinatorLog, p)(k.admin.ListOffsetsAfterMilli(ctx, since, coordinatorLog))
+	since := max(d.LastTimestamp-clockMargin.Milliseconds(), 0)
+	from, err := k.offset(ctx, coordinatorLog, p, since)
 	if err != nil {
 		return decision{}, fmt.Errorf("read the coordinator's log: %w", err)
 	}
 	s, key := search{of: d}, (&kmsg.TxnMetadataKey{TransactionalID: id}).AppendTo(nil)
-	_, err = k.read(ctx, coordinatorLog, p, schemas.Offset(from), func(r *kgo.Record) error {
+	_, err = k.read(ctx, coordinatorLog, p, from, func(r *kgo.Record) error {
 		if !bytes.Equal(r.Key, key) {
 			return nil
 		}

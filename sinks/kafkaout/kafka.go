@@ -50,7 +50,9 @@ type Kafka struct {
 	o      Options
 	client *kgo.Client // for questions; never produces
 	admin  *kadm.Client
-	ended  atomic.Int64
+	// courtesy has connections of its own: a broker answers one after the other, and may take seconds to commit an offset.
+	courtesy *kadm.Client
+	ended    atomic.Int64
 }
 
 // New does not connect.
@@ -65,11 +67,19 @@ func New(o Options) (*Kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka output: %w", err)
 	}
-	return &Kafka{o: o, client: client, admin: kadm.NewClient(client)}, nil
+	courtesy, err := kgo.NewClient(o.clientOpts()...)
+	if err != nil {
+		client.Close()
+		return nil, fmt.Errorf("kafka output: %w", err)
+	}
+	return &Kafka{o: o, client: client, admin: kadm.NewClient(client), courtesy: kadm.NewClient(courtesy)}, nil
 }
 
-// Close ends the node's own connection; what Open returned is closed by its holder.
-func (k *Kafka) Close() { k.client.Close() }
+// Close ends the node's own connections; what Open returned is closed by its holder.
+func (k *Kafka) Close() {
+	k.client.Close()
+	k.courtesy.Close()
+}
 
 func (o Options) clientOpts(more ...kgo.Opt) []kgo.Opt {
 	return slices.Concat([]kgo.Opt{kgo.DisableClientMetrics()}, o.Client, more)
@@ -82,7 +92,7 @@ func (k *Kafka) CommitOffsets(ctx context.Context, group string, p schemas.Parti
 	for topic, at := range next {
 		offsets.Add(kadm.Offset{Topic: schemas.Topic(topic).String(), Partition: int32(p), At: int64(at), LeaderEpoch: -1})
 	}
-	if err := k.admin.CommitAllOffsets(ctx, group, offsets); err != nil {
+	if err := k.courtesy.CommitAllOffsets(ctx, group, offsets); err != nil {
 		return fmt.Errorf("show offsets of partition %d as group %s: %w", p, group, err)
 	}
 	return nil

@@ -41,13 +41,13 @@ type SchemaByID func(ctx context.Context, id int) (string, error)
 // predecessors' transactions may else still land.
 func (k *Kafka) Public(ctx context.Context, p schemas.Partition, since schemas.Millis, holds func(checkpoint.Number) bool, schema SchemaByID) (Public, error) {
 	r := publicReader{payments: codec.NewPaymentReader(), printers: make(map[int]*codec.Printer), schema: schema}
-	at := max(since.Time().Add(-clockMargin).UnixMilli(), 0) // below, numbers are names of ends
+	at := max(since.Time().Add(-clockMargin).UnixMilli(), 0)
 	for _, topic := range []string{schemas.TopicPayments, schemas.TopicWindows, schemas.TopicDLQ} {
-		from, err := one(topic, p)(k.admin.ListOffsetsAfterMilli(ctx, at, topic))
+		from, err := k.offset(ctx, topic, p, at)
 		if err != nil {
 			return Public{}, fmt.Errorf("read %s/%d back: %w", topic, p, err)
 		}
-		_, err = k.read(ctx, topic, p, schemas.Offset(from), func(rec *kgo.Record) error {
+		_, err = k.read(ctx, topic, p, from, func(rec *kgo.Record) error {
 			if made, ok := k.madeOf(rec); !ok || !holds(made) {
 				return nil
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/schemas"
@@ -29,20 +28,20 @@ func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition,
 // It reads to the high watermark and not to the last stable offset: another namespace's
 // open transaction holds the latter back, and our newest marker may lie behind it.
 func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(*kgo.Record) error) (schemas.Offset, error) {
-	start, err := one(topic, p)(k.admin.ListStartOffsets(ctx, topic))
+	start, err := k.offset(ctx, topic, p, startOfLog)
 	if err != nil {
 		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
 	}
-	end, err := one(topic, p)(k.admin.ListEndOffsets(ctx, topic))
+	end, err := k.offset(ctx, topic, p, endOfLog)
 	if err != nil {
 		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
 	}
-	next := max(int64(from), start)
+	next := max(from, start)
 	if next >= end {
-		return schemas.Offset(next), nil
+		return next, nil
 	}
 	client, err := kgo.NewClient(k.o.clientOpts(
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {int32(p): kgo.NewOffset().At(next)}}),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {int32(p): kgo.NewOffset().At(int64(next))}}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // the last record is a transaction's
 	)...)
@@ -53,11 +52,11 @@ func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, fro
 	for next < end {
 		fetches := client.PollFetches(ctx)
 		for _, fault := range fetches.Errors() {
-			return 0, fmt.Errorf("read %s/%d back, at %d of %d: %w%s", topic, p, next, end, fault.Err, k.held(ctx, topic, int32(p), next))
+			return 0, fmt.Errorf("read %s/%d back, at %d of %d: %w%s", topic, p, next, end, fault.Err, k.held(ctx, topic, int32(p), int64(next)))
 		}
 		for records := fetches.RecordIter(); !records.Done(); {
 			r := records.Next()
-			next = r.Offset + 1
+			next = schemas.Offset(r.Offset + 1)
 			if r.Attrs.IsControl() {
 				continue
 			}
@@ -66,19 +65,5 @@ func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, fro
 			}
 		}
 	}
-	return schemas.Offset(next), nil
-}
-
-// one picks the offset of a single partition.
-func one(topic string, p schemas.Partition) func(kadm.ListedOffsets, error) (int64, error) {
-	return func(listed kadm.ListedOffsets, err error) (int64, error) {
-		if err != nil {
-			return 0, err
-		}
-		o, ok := listed.Lookup(topic, int32(p))
-		if !ok {
-			return 0, fmt.Errorf("there is no such partition")
-		}
-		return o.Offset, o.Err
-	}
+	return next, nil
 }

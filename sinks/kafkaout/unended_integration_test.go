@@ -192,7 +192,7 @@ func TestKafkaForgetsAMarker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		start, err := one(schemas.TopicAlertIDs, 1)(p.admin.ListEndOffsets(p.ctx(), schemas.TopicAlertIDs))
+		start, err := p.node(nil).offset(p.ctx(), schemas.TopicAlertIDs, 1, endOfLog)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestKafkaForgetsAMarker(t *testing.T) {
 		}
 		t.Logf("ended: %v", ended)
 		began := time.Now()
-		sent, next, err := a.AlertsSince(p.ctx(), schemas.Offset(start))
+		sent, next, err := a.AlertsSince(p.ctx(), start)
 		if err != nil {
 			t.Fatalf("after %s: %v", time.Since(began), err)
 		}

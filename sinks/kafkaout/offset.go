@@ -1,0 +1,44 @@
+package kafkaout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"taximeter/schemas"
+)
+
+// Instants, beside Unix milliseconds, that name an end of a partition.
+const (
+	endOfLog   int64 = -1
+	startOfLog int64 = -2
+)
+
+// offset is that of the first record of a partition at or after an instant; the end's when there is none.
+//
+// It asks about this partition alone: an answer for all of a topic fails with any that has no leader.
+func (k *Kafka) offset(ctx context.Context, topic string, p schemas.Partition, at int64) (schemas.Offset, error) {
+	request := kmsg.NewPtrListOffsetsRequest()
+	rt, rp := kmsg.NewListOffsetsRequestTopic(), kmsg.NewListOffsetsRequestTopicPartition()
+	rp.Partition, rp.Timestamp = int32(p), at
+	rt.Topic, rt.Partitions = topic, append(rt.Partitions, rp)
+	request.ReplicaID, request.Topics = -1, append(request.Topics, rt)
+	response, err := request.RequestWith(ctx, k.client)
+	if err != nil {
+		return 0, fmt.Errorf("offset in %s/%d: %w", topic, p, err)
+	}
+	for _, t := range response.Topics {
+		for _, answer := range t.Partitions {
+			switch err := kerr.ErrorForCode(answer.ErrorCode); {
+			case err != nil:
+				return 0, fmt.Errorf("offset in %s/%d: %w", topic, p, err)
+			case answer.Offset < 0 && at >= 0:
+				return k.offset(ctx, topic, p, endOfLog)
+			}
+			return schemas.Offset(answer.Offset), nil
+		}
+	}
+	return 0, fmt.Errorf("offset in %s/%d: no answer", topic, p)
+}
