@@ -22,7 +22,9 @@ func (n *Node) Cluster() admin.ClusterStatus {
 		return st
 	}
 	st.Manifest, st.Revoked, st.Protocol = int64(tip.Number), n.revoked.Load(), int(tip.Speaks())
-	st.Ended = n.voices.Ended()
+	if n.voices != nil { // there is an output
+		st.Ended = n.voices.TransactionsEnded()
+	}
 	owners := ownersOf(*tip)
 	roster := view.Roster(*tip)
 	target := cluster.Place(roster, owners)

@@ -25,11 +25,16 @@ func (n *Node) openVoices(ctx context.Context) (err error) {
 			return fmt.Errorf("schema registry %s: %w", access.Redacted(n.cfg.Registry.URL), err)
 		}
 	}
-	n.voices, err = kafkaout.New(kafkaout.Options{Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids, Ended: n.endedFor})
+	n.voices, err = kafkaout.New(kafkaout.Options{Client: append(n.cfg.Kafka.Options(), n.o.Output...), Namespace: n.cfg.Namespace, Schemas: ids, OnEnded: n.endedFor, OnRefused: n.refusedFor})
 	return err
 }
 
 // endedFor hears of a transaction that was ended in Kafka's place.
 func (n *Node) endedFor(e kafkaout.Ended) {
 	n.log.Warn("Kafka did not end a transaction; it was ended here as its coordinator had decided", "transaction", e)
+}
+
+// refusedFor hears of a topic whose open transactions this node may not ask for.
+func (n *Node) refusedFor(topic string) {
+	n.log.Warn("this node may not ask which of its transactions are open; one that Kafka does not end will not be found", "topic", topic, "give", "Read on the topic")
 }

@@ -22,28 +22,32 @@ const maxMarkerAlerts = 2_000
 type Alerts struct {
 	k *Kafka
 	p schemas.Partition
+	n int32 // partitions of the topic of alerts
 	*fenced
 }
 
-// OpenAlerts fences all earlier senders of the partition's alerts.
+// OpenAlerts fences all earlier senders of the partition's alerts. Partitions that the topic of alerts gets later
+// are used from the next opening on.
 func (k *Kafka) OpenAlerts(ctx context.Context, p schemas.Partition) (*Alerts, error) {
-	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p), k.o.AlertTimeout, alertPartitioner(),
-		writes([]string{schemas.TopicAlerts}, int32(p), schemas.TopicAlertIDs))
+	id := fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p)
+	n, err := k.partitions(ctx, schemas.TopicAlerts)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", id, err)
+	}
+	written := []place{{schemas.TopicAlertIDs, int32(p)}}
+	for i := range n {
+		written = append(written, place{schemas.TopicAlerts, i})
+	}
+	f, err := k.open(ctx, id, k.o.AlertTimeout, written...)
 	if err != nil {
 		return nil, err
 	}
-	return &Alerts{k, p, f}, nil
+	return &Alerts{k, p, n, f}, nil
 }
 
-// alertPartitioner places alerts by the hash of their region and markers by hand.
-func alertPartitioner() kgo.Partitioner {
-	keyed := kgo.StickyKeyPartitioner(nil)
-	return kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {
-		if topic == schemas.TopicAlertIDs {
-			return func(r *kgo.Record, _ int) int { return int(r.Partition) }
-		}
-		return keyed.ForTopic(topic).Partition
-	})
+// place gives an alert its partition, by the hash of its region.
+func (a *Alerts) place(r *kgo.Record) {
+	r.Partition = int32(kgo.StickyKeyPartitioner(nil).ForTopic(r.Topic).Partition(r, int(a.n)))
 }
 
 // AlertsSince reads what was sent from a position of the log on, and the position after it. What
@@ -108,6 +112,7 @@ func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next s
 		}
 		records = append(records, &kgo.Record{Topic: schemas.TopicAlerts, Key: []byte(alert.Region), Value: value,
 			Headers: []kgo.RecordHeader{header(schemas.HeaderNamespace, a.k.o.Namespace)}})
+		a.place(records[i])
 	}
 	for some := range slices.Chunk(alerts, maxMarkerAlerts) {
 		value, facts, err := sentRecord(some)

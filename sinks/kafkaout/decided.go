@@ -96,18 +96,11 @@ func (s *search) take(v *kmsg.TxnMetadataValue, coordinator int32) {
 
 // coordinatorPartition is the partition of its coordinator's log that has a transactional id.
 func (k *Kafka) coordinatorPartition(ctx context.Context, id string) (schemas.Partition, error) {
-	topics, err := k.admin.ListTopicsWithInternal(ctx, coordinatorLog)
-	if err == nil {
-		err = topics[coordinatorLog].Err
-	}
-	n := len(topics[coordinatorLog].Partitions)
-	if err == nil && n == 0 {
-		err = errors.New("there is none")
-	}
+	n, err := k.partitions(ctx, coordinatorLog)
 	if err != nil {
-		return 0, fmt.Errorf("find the coordinator's log: %w", err)
+		return 0, err
 	}
-	return schemas.Partition(coordinatorHash(id) % int32(n)), nil
+	return schemas.Partition(coordinatorHash(id) % n), nil
 }
 
 // coordinatorHash is Java's hash of a text without its sign, as Kafka takes it.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -29,30 +28,34 @@ type fenced struct {
 	epoch    int16         // at opening: all earlier ones are fenced
 	timeout  time.Duration // of one transaction
 	failed   bool
-	unended  kadm.TopicsSet // where a transaction of it, or of earlier holders, may still be open
-	close    func()         // once
+	unended  unended
+	asked    time.Time // about the silent ones of them
+	close    func()    // once
 }
 
 // open takes the transactional id: the broker fences its former holder, and what that had begun is ended in
-// the partitions that are written to, before this returns.
-func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, partitioner kgo.Partitioner, written kadm.TopicsSet) (*fenced, error) {
-	f, err := k.o.fence(ctx, id, timeout, partitioner)
+// the places that are written to, before this returns; where nobody answers, before it is written to.
+func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, written ...place) (*fenced, error) {
+	f, err := k.o.fence(ctx, id, timeout)
 	if err != nil {
 		return nil, err
 	}
-	f.unended = written
-	if err := k.endLeftOpen(ctx, f); err != nil {
+	for _, at := range written {
+		f.unended[at] = nil
+	}
+	err = k.endLeftOpen(ctx, f, written)
+	if f.asked = time.Now(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (o Options) fence(ctx context.Context, id string, timeout time.Duration, partitioner kgo.Partitioner) (*fenced, error) {
+func (o Options) fence(ctx context.Context, id string, timeout time.Duration) (*fenced, error) {
 	client, err := kgo.NewClient(o.clientOpts(
 		kgo.TransactionalID(id),
 		kgo.TransactionTimeout(timeout+brokerGrace),
-		kgo.RecordPartitioner(partitioner),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(maxBatchBytes),
 		kgo.ProducerLinger(0),
@@ -67,7 +70,7 @@ func (o Options) fence(ctx context.Context, id string, timeout time.Duration, pa
 		client.Close()
 		return nil, fmt.Errorf("open %s: %w", id, told(err))
 	}
-	return &fenced{client: client, id: id, producer: producer, epoch: epoch, timeout: timeout, close: sync.OnceFunc(client.Close)}, nil
+	return &fenced{client: client, id: id, producer: producer, epoch: epoch, timeout: timeout, unended: make(unended), close: sync.OnceFunc(client.Close)}, nil
 }
 
 // Close lets go of the connection; it does not end a transaction.
@@ -78,7 +81,11 @@ func (k *Kafka) transaction(ctx context.Context, f *fenced, records []*kgo.Recor
 	if f.failed {
 		return fmt.Errorf("%s: %w", f.id, errDiscarded)
 	}
-	if err := k.awaitEnded(ctx, f); err != nil {
+	err := k.awaitEnded(ctx, f, places(records))
+	if err == nil {
+		err = k.askAgain(ctx, f)
+	}
+	if err != nil {
 		f.failed = true
 		return err
 	}
@@ -104,9 +111,8 @@ func (f *fenced) send(ctx context.Context, records []*kgo.Record) error {
 		return fmt.Errorf("%s: commit, outcome unknown: %w", f.id, told(err))
 	}
 	f.failed = false
-	f.unended = make(kadm.TopicsSet)
-	for _, r := range records {
-		f.unended.Add(r.Topic, r.Partition)
+	for _, at := range places(records) {
+		f.unended[at] = nil
 	}
 	return nil
 }

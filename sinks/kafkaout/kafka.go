@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +32,10 @@ type Options struct {
 	PublishTimeout time.Duration
 	// AlertTimeout bounds one transaction of alerts (default 5 s).
 	AlertTimeout time.Duration
-	// Ended hears of each transaction that Kafka had left open and that was ended here; nil = nobody does.
-	Ended func(Ended)
+	// OnEnded hears of each transaction that Kafka had left open and that was ended here; nil = nobody does.
+	OnEnded func(Ended)
+	// OnRefused hears once of each topic whose open transactions this user may not ask for; nil = nobody does.
+	OnRefused func(topic string)
 }
 
 const (
@@ -53,6 +56,9 @@ type Kafka struct {
 	// courtesy has connections of its own: a broker answers one after the other, and may take seconds to commit an offset.
 	courtesy *kadm.Client
 	ended    atomic.Int64
+
+	patience time.Duration // with the end of the transaction before
+	refused  sync.Map      // topics that OnRefused has heard of
 }
 
 // New does not connect.
@@ -72,7 +78,7 @@ func New(o Options) (*Kafka, error) {
 		client.Close()
 		return nil, fmt.Errorf("kafka output: %w", err)
 	}
-	return &Kafka{o: o, client: client, admin: kadm.NewClient(client), courtesy: kadm.NewClient(courtesy)}, nil
+	return &Kafka{o: o, client: client, admin: kadm.NewClient(client), courtesy: kadm.NewClient(courtesy), patience: endPatience}, nil
 }
 
 // Close ends the node's own connections; what Open returned is closed by its holder.

@@ -1,14 +1,12 @@
 package kafkaout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // Ended is a transaction of an earlier holder of a transactional id that its coordinator had decided and
@@ -32,101 +30,88 @@ func (e Ended) String() string {
 		e.TransactionalID, e.ProducerID, e.Epoch, e.Topic, e.Partition, e.Start, how)
 }
 
-// Ended is how many transactions this node has ended in Kafka's place; 0 before there is an output.
-func (k *Kafka) Ended() int64 {
-	if k == nil {
-		return 0
-	}
-	return k.ended.Load()
-}
+// TransactionsEnded is how many this node has ended in Kafka's place.
+func (k *Kafka) TransactionsEnded() int64 { return k.ended.Load() }
 
 const (
-	askPatience = 5 * time.Second
 	// endPatience is how long a coordinator may take to write the markers of a transaction that it has
 	// decided; some milliseconds, mostly.
 	endPatience = 3 * time.Second
 	endPoll     = 10 * time.Millisecond
+	// A place that nobody answered for and that no transaction writes to is asked about again, for the sake of
+	// its readers, between transactions: at most so often, and for so long.
+	againEvery    = 10 * time.Second
+	againPatience = time.Second
 )
 
-// endLeftOpen ends what earlier holders of the transactional id left open in the partitions that f writes to.
+// endLeftOpen ends what earlier holders of the transactional id left open at some places.
 //
 // A broker gives a transactional id away only when all of its transactions have ended. Kafka 4.4 may
 // believe so too early: a partition that has no leader when its marker is due never gets the marker
 // (KAFKA-20734), also that of a commit. What follows there would be ended by, and with, our next
-// transaction; so none may begin before. The marker must say what the coordinator logged: another part
+// transaction; so none may write there before. The marker must say what the coordinator logged: another part
 // of the transaction may be public long since.
 //
-// Partitions that nobody answers for stay in f.unended.
-func (k *Kafka) endLeftOpen(ctx context.Context, f *fenced) error {
-	open, err := k.askUnended(ctx, f)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", f.id, err)
-	}
-	for _, d := range open {
+// Places that nobody answers for stay in f.unended: who writes to them asks again. A transaction that writes
+// only elsewhere neither ends what is open there nor needs to know of it.
+func (k *Kafka) endLeftOpen(ctx context.Context, f *fenced, about []place) error {
+	for _, d := range k.ask(ctx, f, about) {
 		if d.ProducerEpoch >= f.epoch {
-			continue // it is whoever has fenced us
+			continue // our own that ends just now, or of whoever has fenced us
 		}
 		if err := k.end(ctx, f.id, d); err != nil {
 			return fmt.Errorf("open %s: Kafka left a transaction of it (producer %d, epoch %d) open in %s/%d since offset %d; see \"A transaction that Kafka did not end\" in operations.md: %w",
 				f.id, d.ProducerID, d.ProducerEpoch, d.Topic, d.Partition, d.CurrentTxnStartOffset, err)
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
-// awaitEnded waits until f's last transaction has ended wherever it wrote: the broker answers a commit
-// before. If it does not come to that, opening anew finds out whether it ever will.
-func (k *Kafka) awaitEnded(ctx context.Context, f *fenced) error {
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
+// awaitEnded waits until no transaction of f's id is open where records are written to: the broker answers a
+// commit before. If it does not come to that, opening anew finds out whether it ever will.
+func (k *Kafka) awaitEnded(ctx context.Context, f *fenced, written []place) error {
+	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
-	for len(f.unended) > 0 {
-		open, err := k.askUnended(ctx, f)
-		if err == nil && len(open) == 0 && len(f.unended) == 0 {
-			break
+	for {
+		due := f.unended.due(written)
+		if len(due) == 0 {
+			return nil
+		}
+		err := k.endLeftOpen(ctx, f, due)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if due = f.unended.due(written); len(due) == 0 {
+			return nil
 		}
 		select {
 		case <-time.After(endPoll):
 		case <-ctx.Done():
-			return fmt.Errorf("%s: the transaction before has not ended everywhere: %w", f.id, cmp.Or(err, ctx.Err()))
+			return fmt.Errorf("%s: a transaction before is not known to have ended: %w", f.id, f.unended.why(due))
 		}
 	}
-	return nil
 }
 
-// askUnended tells which transactions of f's producer are open where one may be, and lets go of the partitions
-// where none is. Who may not ask, or asks a broker before 2.8, believes what brokers promise.
-func (k *Kafka) askUnended(ctx context.Context, f *fenced) (open []kadm.DescribedProducer, err error) {
-	asking, cancel := context.WithTimeout(ctx, askPatience)
+// askAgain asks about the places that nobody has answered for.
+func (k *Kafka) askAgain(ctx context.Context, f *fenced) error {
+	silent := f.unended.silent()
+	if len(silent) == 0 || time.Since(f.asked) < againEvery {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, againPatience)
 	defer cancel()
-	described, err := k.admin.DescribeProducers(asking, f.unended)
-	if _, ok := errors.AsType[*kadm.AuthError](err); ok || errors.Is(err, kerr.UnsupportedVersion) {
-		f.unended = nil
-		return nil, nil
+	err := k.endLeftOpen(ctx, f, silent)
+	f.asked = time.Now()
+	if ctx.Err() != nil {
+		return nil // the next time, or when somebody writes there
 	}
-	if ctx.Err() != nil || described == nil {
-		return nil, ctx.Err()
-	}
-	for topic, partitions := range f.unended {
-		for p := range partitions {
-			answer, ok := described[topic].Partitions[p]
-			if !ok || answer.Err != nil {
-				continue
-			}
-			if d, ok := answer.ActiveProducers[f.producer]; ok && d.CurrentTxnStartOffset >= 0 {
-				open = append(open, d)
-				continue
-			}
-			delete(partitions, p)
-		}
-		if len(partitions) == 0 {
-			delete(f.unended, topic)
-		}
-	}
-	return open, nil
+	return err
 }
 
 // end writes the marker that is missing.
 func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	decided, err := k.decided(ctx, id, d)
 	if err != nil {
 		return err
@@ -146,20 +131,8 @@ func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) er
 		return fmt.Errorf("end %s: %w", ended, err)
 	}
 	k.ended.Add(1)
-	if k.o.Ended != nil {
-		k.o.Ended(ended)
+	if k.o.OnEnded != nil {
+		k.o.OnEnded(ended)
 	}
 	return nil
-}
-
-// writes is all partitions of some topics and one partition of others.
-func writes(all []string, p int32, one ...string) kadm.TopicsSet {
-	set := make(kadm.TopicsSet)
-	for _, topic := range all {
-		set[topic] = map[int32]struct{}{}
-	}
-	for _, topic := range one {
-		set.Add(topic, p)
-	}
-	return set
 }

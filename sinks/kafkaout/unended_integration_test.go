@@ -174,7 +174,7 @@ func (p *pair) create(broker int32, topics ...string) {
 
 func (p *pair) node(ended func(Ended)) *Kafka {
 	p.Helper()
-	k, err := New(Options{Client: []kgo.Opt{kgo.SeedBrokers(p.seed), kgo.FetchMaxWait(100 * time.Millisecond)}, Namespace: "ns", Schemas: SchemaIDs{1, 2, 3}, Ended: ended})
+	k, err := New(Options{Client: []kgo.Opt{kgo.SeedBrokers(p.seed), kgo.FetchMaxWait(100 * time.Millisecond)}, Namespace: "ns", Schemas: SchemaIDs{1, 2, 3}, OnEnded: ended})
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -5,8 +5,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -103,7 +105,7 @@ func TestWhatKafkaLeftOpenEndsAsItWasDecided(t *testing.T) {
 			w.logStates(state(kmsg.TransactionStateEmpty, producer, epoch), state(kmsg.TransactionStateOngoing, producer, epoch, 3),
 				state(end, producer, epoch+1, 3), state(kmsg.TransactionStateEmpty, producer, epoch+2))
 			var ended []Ended
-			w.kafka.o.Ended = func(e Ended) { ended = append(ended, e) }
+			w.kafka.o.OnEnded = func(e Ended) { ended = append(ended, e) }
 
 			a, err := w.kafka.OpenAlerts(w.ctx(), ours3)
 			if err != nil {
@@ -121,7 +123,7 @@ func TestWhatKafkaLeftOpenEndsAsItWasDecided(t *testing.T) {
 			if !slices.Equal(ids, want) {
 				t.Errorf("sent before: %q, want %q", ids, want)
 			}
-			if n := w.kafka.Ended(); n != 1 {
+			if n := w.kafka.TransactionsEnded(); n != 1 {
 				t.Errorf("%d counted", n)
 			}
 			if told := (Ended{alertsOf3, schemas.TopicAlertIDs, 3, producer, epoch, 0, committed}); !slices.Equal(ended, []Ended{told}) {
@@ -148,7 +150,7 @@ func TestNothingIsSentOnTopOfAnOpenTransaction(t *testing.T) {
 			}
 		}
 	}
-	refused("find the coordinator's log")
+	refused("find the partitions of __transaction_state")
 	w.logStates(state(kmsg.TransactionStateOngoing, producer, epoch, 2), state(kmsg.TransactionStatePrepareAbort, producer, epoch+1, 2))
 	refused(errUndecided.Error())
 	w.logStates(state(kmsg.TransactionStateOngoing, producer, epoch, 3), state(kmsg.TransactionStatePrepareAbort, producer, epoch+1, 3))
@@ -168,22 +170,22 @@ func TestNothingIsSentOnTopOfAnOpenTransaction(t *testing.T) {
 	a.Close()
 }
 
-// answering lets brokers answer the question who has transactions open: with an error, and with a
-// transaction of a producer in the marker log's partition.
-func (w *world) answering(answer func() (fault *kerr.Error, producer int64)) {
+// answering lets brokers answer the question who has transactions open in a place: with an error, or with a
+// transaction of a producer.
+func (w *world) answering(answer func(place) (fault *kerr.Error, producer int64)) {
 	w.cluster.ControlKey(int16(kmsg.DescribeProducers), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
-		fault, producer := answer()
 		request := r.(*kmsg.DescribeProducersRequest)
 		response := request.ResponseKind().(*kmsg.DescribeProducersResponse)
 		for _, topic := range request.Topics {
 			rt := kmsg.DescribeProducersResponseTopic{Topic: topic.Topic}
 			for _, p := range topic.Partitions {
 				rp := kmsg.DescribeProducersResponseTopicPartition{Partition: p}
+				fault, producer := answer(place{topic.Topic, p})
 				if fault != nil {
 					rp.ErrorCode = fault.Code
 				}
-				if topic.Topic == schemas.TopicAlertIDs && producer != 0 {
+				if producer != 0 {
 					rp.ActiveProducers = []kmsg.DescribeProducersResponseTopicPartitionActiveProducer{{ProducerID: producer, CurrentTxnStartOffset: 0}}
 				}
 				rt.Partitions = append(rt.Partitions, rp)
@@ -194,15 +196,38 @@ func (w *world) answering(answer func() (fault *kerr.Error, producer int64)) {
 	})
 }
 
-// Who may not ask sends as before.
+func alertOf(region string) schemas.Alert {
+	return schemas.Alert{AlertID: "of " + region, RuleID: "r", TripID: "t", Region: region}
+}
+
+// Who may not ask about a topic sends as before, says so once, and asks about the others.
 func TestSendingDoesNotNeedTheRightToAsk(t *testing.T) {
 	w := newWorld(t)
-	w.answering(func() (*kerr.Error, int64) { return kerr.TopicAuthorizationFailed, 0 })
+	w.kafka.patience = 300 * time.Millisecond
+	var refused []string
+	w.kafka.o.OnRefused = func(topic string) { refused = append(refused, topic) }
+	var open atomic.Int64 // producer with a transaction in the marker partition
+	w.answering(func(at place) (*kerr.Error, int64) {
+		switch at.topic {
+		case schemas.TopicPayments:
+			return kerr.TopicAuthorizationFailed, 0
+		case schemas.TopicCommits:
+			return nil, open.Load()
+		}
+		return nil, 0
+	})
 	v := w.open(w.kafka)
 	w.publish(v, 1, outbox(1))
 	w.publish(v, 2, outbox(2))
 	if made := w.marker(v); made != 2 {
 		t.Errorf("marker %d", made)
+	}
+	if !slices.Equal(refused, []string{schemas.TopicPayments}) {
+		t.Errorf("told of %q", refused)
+	}
+	open.Store(v.Publisher.producer)
+	if err := v.Publish(w.ctx(), 3, outbox(3)); err == nil || !strings.Contains(err.Error(), schemas.TopicCommits+"/3: still open since offset 0") {
+		t.Errorf("published on top of a transaction that is open: %v", err)
 	}
 }
 
@@ -219,8 +244,8 @@ func TestATransactionAwaitsTheEndOfTheOneBefore(t *testing.T) {
 	}
 	var stillOpen atomic.Int64 // answers
 	stillOpen.Store(3)
-	w.answering(func() (*kerr.Error, int64) {
-		if stillOpen.Add(-1) < 0 {
+	w.answering(func(at place) (*kerr.Error, int64) {
+		if at.topic != schemas.TopicAlertIDs || stillOpen.Add(-1) < 0 {
 			return nil, 0
 		}
 		return nil, v.Alerts.producer
@@ -228,10 +253,15 @@ func TestATransactionAwaitsTheEndOfTheOneBefore(t *testing.T) {
 	if err := send("second"); err != nil || stillOpen.Load() >= 0 {
 		t.Fatalf("sent after %d more answers: %v", stillOpen.Load(), err)
 	}
+	w.kafka.patience = 300 * time.Millisecond
 	stillOpen.Store(1 << 40)
-	for range 2 { // and then the client is worth nothing any more
-		if err := send("third"); err == nil {
+	for n := range 2 { // and then the client is worth nothing any more
+		err := send("third")
+		if err == nil {
 			t.Fatal("sent on top of an open transaction")
+		}
+		if n == 0 && !strings.Contains(err.Error(), "_taximeter.alert-markers/3: still open since offset 0") {
+			t.Errorf("it does not say where and why: %v", err)
 		}
 	}
 	sent, _, err := v.AlertsSince(w.ctx(), 0)
@@ -240,22 +270,72 @@ func TestATransactionAwaitsTheEndOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// Where a partition has no leader, opening works; sending must have an answer.
+// Where a partition has no leader, opening works; what writes there must have an answer.
 func TestAPartitionThatNobodyAnswersForIsAskedAboutAgain(t *testing.T) {
 	w := newWorld(t)
+	w.kafka.patience = 300 * time.Millisecond
+	a := Alerts{n: tasks}
+	regions := map[int32]string{} // one of each partition
+	for i := 0; len(regions) < tasks; i++ {
+		r := &kgo.Record{Topic: schemas.TopicAlerts, Key: fmt.Append(nil, "region ", i)}
+		a.place(r)
+		regions[r.Partition] = string(r.Key)
+	}
 	var answers atomic.Bool
-	w.answering(func() (*kerr.Error, int64) {
-		if answers.Load() {
-			return nil, 0
+	var mu sync.Mutex
+	asked := map[place]int{}
+	w.answering(func(at place) (*kerr.Error, int64) {
+		mu.Lock()
+		asked[at]++
+		mu.Unlock()
+		if !answers.Load() && at == (place{schemas.TopicAlerts, 1}) {
+			return kerr.UnknownTopicOrPartition, 0 // not one that the client waits for
 		}
-		return kerr.KafkaStorageError, 0
+		return nil, 0
 	})
 	v := w.open(w.kafka)
-	if err := v.Publish(w.ctx(), 1, outbox(1)); err == nil {
-		t.Error("published though nobody knows what is open")
+	for p := range int32(tasks) {
+		if asked[place{schemas.TopicAlerts, p}] == 0 {
+			t.Errorf("partition %d of the alerts was not asked about", p)
+		}
 	}
+	for range 2 {
+		if _, err := v.SendAlerts(w.ctx(), []schemas.Alert{alertOf(regions[0]), alertOf(regions[2])}); err != nil {
+			t.Errorf("not sent to partitions that answer: %v", err)
+		}
+	}
+	_, err := v.SendAlerts(w.ctx(), []schemas.Alert{alertOf(regions[0]), alertOf(regions[1])})
+	if err == nil || !strings.Contains(err.Error(), "corridas.alertas/1: no answer: UNKNOWN_TOPIC_OR_PARTITION") || strings.Contains(err.Error(), "corridas.alertas/0") {
+		t.Errorf("sent though nobody knows what is open, or it does not say where: %v", err)
+	}
+	v = w.open(w.kafka)
 	answers.Store(true)
-	w.publish(w.open(w.kafka), 1, outbox(1))
+	if _, err := v.SendAlerts(w.ctx(), []schemas.Alert{alertOf(regions[1])}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Readers of a partition that nobody answered for must not wait until somebody writes to it.
+func TestWhatIsOpenInAPartitionThatNobodyWritesToIsFoundLater(t *testing.T) {
+	w := newWorld(t)
+	var answers atomic.Bool
+	w.answering(func(at place) (*kerr.Error, int64) {
+		if !answers.Load() && at.topic == schemas.TopicAlerts {
+			return kerr.UnknownTopicOrPartition, 0
+		}
+		return nil, 0
+	})
+	v := w.open(w.kafka)
+	answers.Store(true)
+	for _, since := range []time.Duration{0, againEvery} {
+		v.Alerts.asked = time.Now().Add(-since)
+		if _, err := v.SendAlerts(w.ctx(), []schemas.Alert{alertOf("r")}); err != nil {
+			t.Fatal(err)
+		}
+		if silent, want := len(v.Alerts.unended.silent()), map[time.Duration]int{0: tasks - 1, againEvery: 0}[since]; silent != want {
+			t.Errorf("asked %s ago: %d are silent, want %d", since, silent, want)
+		}
+	}
 }
 
 // At its last epoch a producer gets another id with a commit, silently. That transaction is the former id's, those
