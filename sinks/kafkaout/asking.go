@@ -74,7 +74,7 @@ func places(records []*kgo.Record) []place {
 // askPatience bounds one question.
 const askPatience = 5 * time.Second
 
-// ask tells which transactions of f's producer are open at some of the places in f.unended, and lets go of those
+// ask tells which transactions of f's id are open at some of the places in f.unended, and lets go of those
 // where none is. A place that nobody answers for stays. Who may not ask, or asks a broker before 2.8, believes
 // what brokers promise.
 func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.DescribedProducer) {
@@ -90,6 +90,7 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
 			delete(f.unended, at)
 			k.mayNotAsk(at.topic)
+		case f.unended[at] != nil && ctx.Err() != nil: // an answer before says more than a question cut short
 		default:
 			f.unended[at] = fmt.Errorf("%w: %w", errSilent, err)
 		}
@@ -106,7 +107,7 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 		for _, topic := range shard.Resp.(*kmsg.DescribeProducersResponse).Topics {
 			for _, p := range topic.Partitions {
 				at := place{topic.Topic, p.Partition}
-				if d, ok := openOf(f.producer, at, p); ok {
+				if d, ok := f.openIn(at, p); ok {
 					f.unended[at] = fmt.Errorf("still open since offset %d", d.CurrentTxnStartOffset)
 					open = append(open, d)
 					continue
@@ -130,13 +131,13 @@ func question(about []place) *kmsg.DescribeProducersRequest {
 	return request
 }
 
-// openOf is a producer's open transaction in a partition, if it has one.
-func openOf(producer int64, at place, p kmsg.DescribeProducersResponseTopicPartition) (d kadm.DescribedProducer, ok bool) {
+// openIn is the transaction of f or of an earlier holder that is open in a partition, if there is one.
+func (f *fenced) openIn(at place, p kmsg.DescribeProducersResponseTopicPartition) (d kadm.DescribedProducer, ok bool) {
 	if p.ErrorCode != 0 {
 		return d, false
 	}
 	for _, a := range p.ActiveProducers {
-		if a.ProducerID == producer && a.CurrentTxnStartOffset >= 0 {
+		if (a.ProducerID == f.producer || a.ProducerID == f.opened) && a.CurrentTxnStartOffset >= 0 {
 			return kadm.DescribedProducer{Topic: at.topic, Partition: at.partition, ProducerID: a.ProducerID, ProducerEpoch: int16(a.ProducerEpoch),
 				LastTimestamp: a.LastTimestamp, CoordinatorEpoch: a.CoordinatorEpoch, CurrentTxnStartOffset: a.CurrentTxnStartOffset}, true
 		}

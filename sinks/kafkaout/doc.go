@@ -13,6 +13,6 @@
 // aborted one, end a transaction in another way than was decided, send what no committed outbox or decided alert holds, or read group
 // offsets.
 //
-// Start reading at kafka.go and fenced.go; publisher.go and alerts.go are the two uses, unended.go is
+// Start reading at kafka.go and fenced.go; publisher.go and alerts.go are the two uses, unended.go and asking.go are
 // what Kafka forgets.
 package kafkaout

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -25,7 +26,8 @@ type fenced struct {
 	client   *kgo.Client
 	id       string
 	producer int64         // of the last transaction, or as given at opening: at its last epoch a commit brings another
-	epoch    int16         // at opening: all earlier ones are fenced
+	opened   int64         // the producer as given at opening
+	epoch    int16         // its own then: all earlier ones are fenced
 	timeout  time.Duration // of one transaction
 	failed   bool
 	unended  unended
@@ -70,7 +72,12 @@ func (o Options) fence(ctx context.Context, id string, timeout time.Duration) (*
 		client.Close()
 		return nil, fmt.Errorf("open %s: %w", id, told(err))
 	}
-	return &fenced{client: client, id: id, producer: producer, epoch: epoch, timeout: timeout, unended: make(unended), close: sync.OnceFunc(client.Close)}, nil
+	return &fenced{client: client, id: id, producer: producer, opened: producer, epoch: epoch, timeout: timeout, unended: make(unended), close: sync.OnceFunc(client.Close)}, nil
+}
+
+// isEarlier reports whether a transaction is one of an earlier holder: its coordinator works on it no more.
+func (f *fenced) isEarlier(d kadm.DescribedProducer) bool {
+	return d.ProducerID == f.opened && d.ProducerEpoch < f.epoch
 }
 
 // Close lets go of the connection; it does not end a transaction.

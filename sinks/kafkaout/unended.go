@@ -56,7 +56,7 @@ const (
 // only elsewhere neither ends what is open there nor needs to know of it.
 func (k *Kafka) endLeftOpen(ctx context.Context, f *fenced, about []place) error {
 	for _, d := range k.ask(ctx, f, about) {
-		if d.ProducerEpoch >= f.epoch {
+		if !f.isEarlier(d) {
 			continue // our own that ends just now, or of whoever has fenced us
 		}
 		if err := k.end(ctx, f.id, d); err != nil {

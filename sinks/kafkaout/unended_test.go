@@ -172,7 +172,7 @@ func TestNothingIsSentOnTopOfAnOpenTransaction(t *testing.T) {
 
 // answering lets brokers answer the question who has transactions open in a place: with an error, or with a
 // transaction of a producer.
-func (w *world) answering(answer func(place) (fault *kerr.Error, producer int64)) {
+func (w *world) answering(answer func(place) (fault *kerr.Error, producer int64, epoch int32)) {
 	w.cluster.ControlKey(int16(kmsg.DescribeProducers), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
 		request := r.(*kmsg.DescribeProducersRequest)
@@ -181,12 +181,12 @@ func (w *world) answering(answer func(place) (fault *kerr.Error, producer int64)
 			rt := kmsg.DescribeProducersResponseTopic{Topic: topic.Topic}
 			for _, p := range topic.Partitions {
 				rp := kmsg.DescribeProducersResponseTopicPartition{Partition: p}
-				fault, producer := answer(place{topic.Topic, p})
+				fault, producer, epoch := answer(place{topic.Topic, p})
 				if fault != nil {
 					rp.ErrorCode = fault.Code
 				}
 				if producer != 0 {
-					rp.ActiveProducers = []kmsg.DescribeProducersResponseTopicPartitionActiveProducer{{ProducerID: producer, CurrentTxnStartOffset: 0}}
+					rp.ActiveProducers = []kmsg.DescribeProducersResponseTopicPartitionActiveProducer{{ProducerID: producer, ProducerEpoch: epoch, CurrentTxnStartOffset: 0}}
 				}
 				rt.Partitions = append(rt.Partitions, rp)
 			}
@@ -207,14 +207,14 @@ func TestSendingDoesNotNeedTheRightToAsk(t *testing.T) {
 	var refused []string
 	w.kafka.o.OnRefused = func(topic string) { refused = append(refused, topic) }
 	var open atomic.Int64 // producer with a transaction in the marker partition
-	w.answering(func(at place) (*kerr.Error, int64) {
+	w.answering(func(at place) (*kerr.Error, int64, int32) {
 		switch at.topic {
 		case schemas.TopicPayments:
-			return kerr.TopicAuthorizationFailed, 0
+			return kerr.TopicAuthorizationFailed, 0, 0
 		case schemas.TopicCommits:
-			return nil, open.Load()
+			return nil, open.Load(), 0
 		}
-		return nil, 0
+		return nil, 0, 0
 	})
 	v := w.open(w.kafka)
 	w.publish(v, 1, outbox(1))
@@ -244,11 +244,11 @@ func TestATransactionAwaitsTheEndOfTheOneBefore(t *testing.T) {
 	}
 	var stillOpen atomic.Int64 // answers
 	stillOpen.Store(3)
-	w.answering(func(at place) (*kerr.Error, int64) {
+	w.answering(func(at place) (*kerr.Error, int64, int32) {
 		if at.topic != schemas.TopicAlertIDs || stillOpen.Add(-1) < 0 {
-			return nil, 0
+			return nil, 0, 0
 		}
-		return nil, v.Alerts.producer
+		return nil, v.Alerts.producer, 0
 	})
 	if err := send("second"); err != nil || stillOpen.Load() >= 0 {
 		t.Fatalf("sent after %d more answers: %v", stillOpen.Load(), err)
@@ -284,14 +284,14 @@ func TestAPartitionThatNobodyAnswersForIsAskedAboutAgain(t *testing.T) {
 	var answers atomic.Bool
 	var mu sync.Mutex
 	asked := map[place]int{}
-	w.answering(func(at place) (*kerr.Error, int64) {
+	w.answering(func(at place) (*kerr.Error, int64, int32) {
 		mu.Lock()
 		asked[at]++
 		mu.Unlock()
 		if !answers.Load() && at == (place{schemas.TopicAlerts, 1}) {
-			return kerr.UnknownTopicOrPartition, 0 // not one that the client waits for
+			return kerr.UnknownTopicOrPartition, 0, 0 // not one that the client waits for
 		}
-		return nil, 0
+		return nil, 0, 0
 	})
 	v := w.open(w.kafka)
 	for p := range int32(tasks) {
@@ -319,11 +319,11 @@ func TestAPartitionThatNobodyAnswersForIsAskedAboutAgain(t *testing.T) {
 func TestWhatIsOpenInAPartitionThatNobodyWritesToIsFoundLater(t *testing.T) {
 	w := newWorld(t)
 	var answers atomic.Bool
-	w.answering(func(at place) (*kerr.Error, int64) {
+	w.answering(func(at place) (*kerr.Error, int64, int32) {
 		if !answers.Load() && at.topic == schemas.TopicAlerts {
-			return kerr.UnknownTopicOrPartition, 0
+			return kerr.UnknownTopicOrPartition, 0, 0
 		}
-		return nil, 0
+		return nil, 0, 0
 	})
 	v := w.open(w.kafka)
 	answers.Store(true)
@@ -341,7 +341,10 @@ func TestWhatIsOpenInAPartitionThatNobodyWritesToIsFoundLater(t *testing.T) {
 // At its last epoch a producer gets another id with a commit, silently. That transaction is the former id's, those
 // after it are the new one's.
 func TestATransactionAwaitsTheEndOfTheOneBeforeWhoseverItIs(t *testing.T) {
-	for name, since := range map[string]int{"the former id's": 0, "the new id's": 1} {
+	for name, c := range map[string]struct {
+		since int
+		epoch int32
+	}{"the former id's": {0, math.MaxInt16 - 1}, "the new id's": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.exhaust(alertsOf3)
@@ -365,15 +368,16 @@ func TestATransactionAwaitsTheEndOfTheOneBeforeWhoseverItIs(t *testing.T) {
 				}
 				last = before
 				if now, _, _ := a.client.ProducerID(w.ctx()); now != before {
-					left = 1 + since
+					left = 1 + c.since
 				}
 				if left < -5 {
 					t.Fatal("no commit has brought another id")
 				}
 			}
-			w.answering(func() (*kerr.Error, int64) { return nil, last })
-			if err := send(); err == nil {
-				t.Error("sent though the transaction before is open")
+			w.kafka.patience = 300 * time.Millisecond
+			w.answering(func(place) (*kerr.Error, int64, int32) { return nil, last, c.epoch })
+			if err := send(); err == nil || !strings.Contains(err.Error(), "/3: still open since offset 0") {
+				t.Errorf("sent though the transaction before is open, or ended it in its coordinator's place: %v", err)
 			}
 		})
 	}
