@@ -16,6 +16,9 @@ type AlertSender interface {
 	AlertsSince(ctx context.Context, from schemas.Offset) (sent []schemas.SentAlert, next schemas.Offset, err error)
 	// SendAlerts sends alerts and their ids in one transaction, and gives the log position after it.
 	SendAlerts(ctx context.Context, alerts []schemas.Alert) (next schemas.Offset, err error)
+	// Settle finds out whether what was sent has reached its readers, and asks nobody once it has. It is called now and
+	// then while there is nothing to send; after an error a new connection sees to it.
+	Settle(ctx context.Context) error
 	Close()
 }
 
@@ -71,6 +74,7 @@ func (a *alerting) begin() {
 		return nil
 	}
 	a.next = a.sendLot
+	a.settle = func(ctx context.Context) error { return a.to.Settle(ctx) }
 	a.start()
 }
 

@@ -30,6 +30,8 @@ type line struct {
 	readBack func(ctx context.Context, e checkpoint.Entry) error
 	// next does the next thing there is to do, if any.
 	next func(ctx context.Context) (worked bool, err error)
+	// settle looks after what was done last while there is nothing to do.
+	settle func(ctx context.Context) error
 
 	wake    chan struct{} // one slot
 	opened  chan struct{} // closed when the order was gone through once
@@ -60,6 +62,9 @@ func (l *line) poke() {
 const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 10 * time.Second
+	// settlePause is how long a line has had nothing to do when it settles first; then twice as long each time,
+	// up to lastPause.
+	settlePause = time.Second
 )
 
 func (l *line) run(ctx context.Context) {
@@ -110,11 +115,17 @@ func (l *line) work(ctx context.Context) error {
 	if err != nil || worked {
 		return err
 	}
-	select {
-	case <-l.wake:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for pause := settlePause; ; pause = min(2*pause, lastPause) {
+		select {
+		case <-l.wake:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+			if err := l.settle(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ type Publisher interface {
 	Marker(ctx context.Context) (checkpoint.Number, error)
 	// Publish sends an outbox and its marker in one transaction.
 	Publish(ctx context.Context, made checkpoint.Number, o schemas.Outbox) error
+	// Settle finds out whether what was sent has reached its readers, and asks nobody once it has. It is called now and
+	// then while there is nothing to send; after an error a new connection sees to it.
+	Settle(ctx context.Context) error
 	Close()
 }
 
@@ -59,6 +62,7 @@ func (p *publishing) begin() {
 		return nil
 	}
 	p.next = p.publishNext
+	p.settle = func(ctx context.Context) error { return p.to.Settle(ctx) }
 	p.start()
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taximeter/actors/host"
@@ -49,7 +50,8 @@ func (p publisher) Marker(context.Context) (made checkpoint.Number, err error) {
 func (p publisher) Publish(_ context.Context, made checkpoint.Number, _ schemas.Outbox) error {
 	return p.w.call("publish", func() { p.w.outputs, p.w.marker = append(p.w.outputs, made), made })
 }
-func (p publisher) Close() {}
+func (p publisher) Settle(context.Context) error { return p.w.call("settle", func() {}) }
+func (p publisher) Close()                       {}
 
 type sender struct{ w *topics }
 
@@ -71,7 +73,8 @@ func (s sender) SendAlerts(_ context.Context, alerts []schemas.Alert) (next sche
 	})
 	return next, err
 }
-func (s sender) Close() {}
+func (s sender) Settle(context.Context) error { return s.w.call("settle alerts", func() {}) }
+func (s sender) Close()                       {}
 
 func (w *topics) speaker(t *testing.T, e checkpoint.Entry) (*host.Speaker, chan struct{}) {
 	w.entry = e
@@ -211,5 +214,36 @@ func TestAlertsDoNotWaitForOutboxes(t *testing.T) {
 	case <-done:
 	case <-time.After(10 * time.Second):
 		t.Fatal("the alert waits")
+	}
+}
+
+// Whoever falls quiet looks after what was sent last; what does not settle is seen to by a new connection.
+func TestAQuietLineSettles(t *testing.T) {
+	for name, settle := range map[string]string{"open": "settle", "open alerts": "settle alerts"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &topics{failing: map[string]int{settle: 1}}
+			s, _ := w.speaker(t, checkpoint.Entry{Pending: pending(1)})
+			<-s.Opened()
+			began := time.Now()
+			count := func(call string) (n int) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				for _, c := range w.calls {
+					if c == call {
+						n++
+					}
+				}
+				return n
+			}
+			eventually(t, "opened anew", func() bool { return count(name) == 2 })
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("%s: opened anew after %s", name, took)
+			}
+			<-time.After(time.Minute)
+			if n := count(settle); n < 5 || n > 15 || count(name) != 2 {
+				t.Errorf("%s: settled %d times in a minute, connected %d times", name, n, count(name))
+			}
+			s.Close()
+		})
 	}
 }

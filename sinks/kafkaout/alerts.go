@@ -127,3 +127,7 @@ func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next s
 	}
 	return schemas.Offset(records[len(records)-1].Offset + 1), nil
 }
+
+// Settle finds out whether what was sent has ended for its readers, and asks nobody once it has. After an error
+// open anew: that ends it.
+func (a *Alerts) Settle(ctx context.Context) error { return a.k.settle(ctx, a.fenced) }

@@ -32,6 +32,7 @@ type fenced struct {
 	failed   bool
 	unended  unended
 	asked    time.Time // about the silent ones of them
+	sent     time.Time // the last transaction
 	close    func()    // once
 }
 
@@ -117,7 +118,7 @@ func (f *fenced) send(ctx context.Context, records []*kgo.Record) error {
 	if err := f.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		return fmt.Errorf("%s: commit, outcome unknown: %w", f.id, told(err))
 	}
-	f.failed = false
+	f.failed, f.sent = false, time.Now()
 	for _, at := range places(records) {
 		f.unended[at] = nil
 	}

@@ -68,3 +68,7 @@ func (p *Publisher) Publish(ctx context.Context, made checkpoint.Number, o schem
 	records = append(records, &kgo.Record{Topic: schemas.TopicCommits, Partition: int32(p.p), Key: []byte(p.k.o.Namespace), Value: value})
 	return p.k.transaction(ctx, p.fenced, records)
 }
+
+// Settle finds out whether what was published has ended for its readers, and asks nobody once it has. After an error
+// open anew: that ends it.
+func (p *Publisher) Settle(ctx context.Context) error { return p.k.settle(ctx, p.fenced) }

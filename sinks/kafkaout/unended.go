@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -106,6 +108,23 @@ func (k *Kafka) askAgain(ctx context.Context, f *fenced) error {
 		return nil // the next time, or when somebody writes there
 	}
 	return err
+}
+
+// settle asks about all places that are left. What does not end there is found here when its sender has nothing more
+// to send, and would find out no other way; opening anew ends it. Nobody's answer does no harm.
+func (k *Kafka) settle(ctx context.Context, f *fenced) error {
+	if f.failed {
+		return fmt.Errorf("%s: %w", f.id, errDiscarded)
+	}
+	ctx, cancel := context.WithTimeout(ctx, againPatience)
+	defer cancel()
+	for _, d := range k.ask(ctx, f, slices.Collect(maps.Keys(f.unended))) {
+		if f.isEarlier(d) || time.Since(f.sent) > k.patience {
+			f.failed = true
+			return fmt.Errorf("%s: a transaction before has not ended: %w", f.id, f.unended.why([]place{{d.Topic, d.Partition}}))
+		}
+	}
+	return nil
 }
 
 // end writes the marker that is missing.

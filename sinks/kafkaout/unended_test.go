@@ -1,6 +1,7 @@
 package kafkaout
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -335,6 +336,45 @@ func TestWhatIsOpenInAPartitionThatNobodyWritesToIsFoundLater(t *testing.T) {
 		if silent, want := len(v.Alerts.unended.silent()), map[time.Duration]int{0: tasks - 1, againEvery: 0}[since]; silent != want {
 			t.Errorf("asked %s ago: %d are silent, want %d", since, silent, want)
 		}
+	}
+}
+
+// Who falls quiet asks until all has ended; where it does not, the client is worth nothing any more.
+func TestAQuietSenderFindsWhatHasNotEnded(t *testing.T) {
+	w := newWorld(t)
+	var asked, open atomic.Int64 // open: the producer that has a transaction open
+	w.answering(func(at place) (*kerr.Error, int64, int32) {
+		asked.Add(1)
+		if at.topic != schemas.TopicCommits {
+			return nil, 0, 0
+		}
+		return nil, open.Load(), 99
+	})
+	v := w.open(w.kafka)
+	w.publish(v, 1, outbox(1))
+	settle := func() (places int64, err error) {
+		before := asked.Load()
+		err = v.Publisher.Settle(w.ctx())
+		return asked.Load() - before, err
+	}
+	for _, want := range []int64{3, 0} { // bills, windows and the marker; and then nothing is left
+		if places, err := settle(); err != nil || places != want {
+			t.Errorf("asked about %d places, want %d: %v", places, want, err)
+		}
+	}
+	w.publish(v, 2, outbox(2))
+	open.Store(v.Publisher.producer)
+	for _, want := range []int64{3, 1} {
+		if places, err := settle(); err != nil || places != want {
+			t.Errorf("asked about %d places, want %d: %v", places, want, err)
+		}
+	}
+	w.kafka.patience = 0
+	if _, err := settle(); err == nil || !strings.Contains(err.Error(), "_taximeter.commits/3: still open since offset 0") {
+		t.Errorf("it does not say where and why: %v", err)
+	}
+	if err := v.Publish(w.ctx(), 3, outbox(3)); !errors.Is(err, errDiscarded) {
+		t.Errorf("published on top of an open transaction: %v", err)
 	}
 }
 
