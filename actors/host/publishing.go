@@ -84,6 +84,18 @@ func (p *publishing) oldest() (checkpoint.OutboxRef, bool) {
 	return checkpoint.OutboxRef{}, false
 }
 
+// unpublished is how many are pending that this run has not published or found public.
+func (p *publishing) unpublished() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, ref := range p.pending {
+		if int64(ref.Made) > p.published.Load() {
+			n++
+		}
+	}
+	return n
+}
+
 func (p *publishing) publishNext(ctx context.Context) (bool, error) {
 	ref, ok := p.oldest()
 	if !ok {

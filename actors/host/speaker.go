@@ -77,6 +77,9 @@ func (s *Speaker) Published() checkpoint.Number {
 	return checkpoint.Number(s.results.published.Load())
 }
 
+// Unpublished is how many outboxes of committed checkpoints are not known to be public.
+func (s *Speaker) Unpublished() int { return s.results.unpublished() }
+
 // Pending replaces what waits to be published by what the chain says.
 func (s *Speaker) Pending(refs []checkpoint.OutboxRef) {
 	s.results.set(refs)

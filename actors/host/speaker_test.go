@@ -178,6 +178,30 @@ func TestWhatWasSentIsToldInTheLogsOrder(t *testing.T) {
 	}
 }
 
+// Bills that cannot be published are counted, and what is public is not, though the chain lists it for a while.
+func TestWhatIsNotPublishedIsCounted(t *testing.T) {
+	w := &topics{marker: 4, failing: map[string]int{"open": 1 << 30}}
+	s, _ := w.speaker(t, checkpoint.Entry{Pending: pending(3, 5, 9)})
+	eventually(t, "one attempt to connect", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Contains(w.calls, "open")
+	})
+	if n := s.Unpublished(); n != 3 {
+		t.Errorf("%d before anything is known, want all 3", n)
+	}
+	w.mu.Lock()
+	w.failing["open"] = 0
+	w.entry.Pending = pending(3, 5, 9)
+	w.mu.Unlock()
+	eventually(t, "none waits", func() bool { return s.Unpublished() == 0 })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.outputs, []checkpoint.Number{5, 9}) {
+		t.Errorf("none waits, and published are %v", w.outputs)
+	}
+}
+
 func TestALostAnswerSendsNoAlertTwice(t *testing.T) {
 	w := &topics{alerts: []string{"old"}, failing: map[string]int{"alerts": 1}}
 	s, _ := w.speaker(t, checkpoint.Entry{})

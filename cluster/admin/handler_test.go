@@ -35,7 +35,7 @@ func (n node) Explain(_ context.Context, id schemas.TripID) (trip.Explanation, e
 }
 func (n node) Partitions() []admin.PartitionStatus {
 	return []admin.PartitionStatus{
-		{Partition: 0, State: "running", Verdicts: map[string]int64{"contado": 7}, EndOffset: [schemas.NumInputs]schemas.Offset{9, -1, -1}},
+		{Partition: 0, State: "running", Pending: 2, Verdicts: map[string]int64{"contado": 7}, EndOffset: [schemas.NumInputs]schemas.Offset{9, -1, -1}},
 		{Partition: 1, State: admin.Elsewhere, Verdicts: map[string]int64{"contado": 100}},
 	}
 }
@@ -103,7 +103,7 @@ func TestGoodAnswers(t *testing.T) {
 
 func TestMetricsAreThoseOfOwnPartitions(t *testing.T) {
 	_, _, body := get(t, node{}, "/metrics")
-	for _, line := range []string{`taximeter_records_total{partition="0",verdict="contado"} 7`, `taximeter_lag_records{partition="0",topic="corridas.telemetria"} 9`, "taximeter_ready 1"} {
+	for _, line := range []string{`taximeter_records_total{partition="0",verdict="contado"} 7`, `taximeter_lag_records{partition="0",topic="corridas.telemetria"} 9`, `taximeter_publications_pending{partition="0"} 2`, "taximeter_ready 1"} {
 		if !strings.Contains(body, line) {
 			t.Errorf("no %s in\n%s", line, body)
 		}

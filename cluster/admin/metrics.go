@@ -17,6 +17,7 @@ type collector struct {
 	lag, watermark              *prometheus.Desc
 	stopped, missing, skipped   *prometheus.Desc
 	trips, unsealed, unsent     *prometheus.Desc
+	pending                     *prometheus.Desc
 	pause, age, number          *prometheus.Desc
 	ready, revoked, ended       *prometheus.Desc
 	held, failing               *prometheus.Desc
@@ -40,6 +41,7 @@ func NewCollector(n Node) prometheus.Collector {
 		watermark:  desc("watermark_seconds", "Event time of the partition, seconds since the epoch.", "partition"),
 		trips:      desc("trips_resident", "Trips in memory.", "partition"),
 		unsealed:   desc("outbox_unsealed", "Results that no committed checkpoint holds yet.", "partition"),
+		pending:    desc("publications_pending", "Outboxes of committed checkpoints that this node has not published to Kafka yet.", "partition"),
 		unsent:     desc("alerts_unsent", "Alerts decided and not yet durable on their topic.", "partition"),
 		pause:      desc("seal_pause_seconds", "How long the last seal stopped the partition.", "partition"),
 		age:        desc("checkpoint_age_seconds", "Time since the newest checkpoint."),
@@ -63,7 +65,7 @@ func NewInputWaits() prometheus.Histogram {
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent,
+	for _, d := range []*prometheus.Desc{c.records, c.control, c.anomalies, c.lag, c.watermark, c.stopped, c.missing, c.skipped, c.trips, c.unsealed, c.unsent, c.pending,
 		c.pause, c.age, c.number, c.held, c.failing, c.ready, c.revoked, c.ended, c.copyBehind, c.copyBytes} {
 		ch <- d
 	}
@@ -105,6 +107,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(c.trips, float64(p.Trips), id)
 		gauge(c.unsealed, float64(p.Unsealed.Bills+p.Unsealed.Windows+p.Unsealed.Letters), id)
+		gauge(c.pending, float64(p.Pending), id)
 		gauge(c.unsent, float64(p.Alerts), id)
 		gauge(c.pause, p.SealPauseMS/1000, id)
 	}

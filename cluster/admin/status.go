@@ -62,7 +62,8 @@ type PartitionStatus struct {
 	Trips       int                               `json:"viagensEmMemoria"`
 	Unsealed    Waiting                           `json:"aguardandoCheckpoint"`
 	Alerts      int                               `json:"alertasPorEnviar"`
-	Published   int64                             `json:"publicadoAte"` // newest manifest number whose outbox is public
+	Published   int64                             `json:"publicadoAte"`         // newest manifest number whose outbox is public
+	Pending     int                               `json:"publicacoesPendentes"` // outboxes of committed checkpoints that are not public
 	SealPauseMS float64                           `json:"pausaDoCorteMs"`
 }
 

@@ -73,7 +73,7 @@ func (n *Node) Partitions() []admin.PartitionStatus {
 }
 
 func (t *task) status(st admin.PartitionStatus) admin.PartitionStatus {
-	st.Epoch, st.Published = int64(t.epoch), int64(t.speaker.Published())
+	st.Epoch, st.Published, st.Pending = int64(t.epoch), int64(t.speaker.Published()), t.speaker.Unpublished()
 	if err := t.failure.Load(); err != nil {
 		st.State, st.Error = "failed", (*err).Error()
 	} else if err := t.node.inputFault.Load(); err != nil {
