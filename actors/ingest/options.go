@@ -80,7 +80,7 @@ const (
 	// fetchMinBytes makes a broker answer when it has so much, or after fetchMaxWait: each answer
 	// costs a message per partition, and at some thousand events a second every one would be
 	// answered by itself.
-	fetchMinBytes = 64 << 10
+	fetchMinBytes = 256 << 10
 	// maxLaneRecords is enough for any lane.
 	maxLaneRecords = 4096
 
