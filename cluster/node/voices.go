@@ -34,7 +34,8 @@ func (n *Node) endedFor(e kafkaout.Ended) {
 	n.log.Warn("Kafka did not end a transaction; it was ended here as its coordinator had decided", "transaction", e)
 }
 
-// refusedFor hears of a topic whose open transactions this node may not ask for.
-func (n *Node) refusedFor(topic string) {
-	n.log.Warn("this node may not ask which of its transactions are open; one that Kafka does not end will not be found", "topic", topic, "give", "Read on the topic")
+// refusedFor hears of a topic about whose open transactions brokers do not tell.
+func (n *Node) refusedFor(topic string, why error) {
+	n.log.Warn("brokers do not tell this node which of its transactions are open; one that Kafka does not end will not be found", "topic", topic, "err", why,
+		"mend", "give Read on the topic; or brokers from 2.8 on, without a proxy that hides DescribeProducers, and a restart")
 }

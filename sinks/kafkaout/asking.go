@@ -75,9 +75,12 @@ func places(records []*kgo.Record) []place {
 const askPatience = 5 * time.Second
 
 // ask tells which transactions of f's id are open at some of the places in f.unended, and lets go of those
-// where none is. A place that nobody answers for stays. Who may not ask, or asks a broker before 2.8, believes
-// what brokers promise.
+// where none is. A place that nobody answers for stays. Who is refused for good believes what brokers promise.
 func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.DescribedProducer) {
+	if _, unknown := k.refused.Load(allTopics); unknown {
+		clear(f.unended)
+		return nil
+	}
 	if len(about) == 0 {
 		return nil
 	}
@@ -85,11 +88,14 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 	defer cancel()
 	answered := func(at place, err error) {
 		switch {
-		case err == nil, errors.Is(err, kerr.UnsupportedVersion):
+		case err == nil:
 			delete(f.unended, at)
-		case errors.Is(err, kerr.TopicAuthorizationFailed):
+		case errors.Is(err, kerr.UnsupportedVersion):
 			delete(f.unended, at)
-			k.mayNotAsk(at.topic)
+			k.mayNotAsk(allTopics, err)
+		case permanent(err):
+			delete(f.unended, at)
+			k.mayNotAsk(at.topic, err)
 		case f.unended[at] != nil && ctx.Err() != nil: // an answer before says more than a question cut short
 		default:
 			f.unended[at] = fmt.Errorf("%w: %w", errSilent, err)
@@ -97,6 +103,9 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 	}
 	for _, shard := range k.client.RequestSharded(ctx, question(about)) {
 		if shard.Err != nil {
+			if !k.takesQuestions(ctx, shard.Meta.NodeID) {
+				shard.Err = kerr.UnsupportedVersion
+			}
 			for _, topic := range shard.Req.(*kmsg.DescribeProducersRequest).Topics {
 				for _, p := range topic.Partitions {
 					answered(place{topic.Topic, p}, shard.Err)
@@ -145,11 +154,31 @@ func (f *fenced) openIn(at place, p kmsg.DescribeProducersResponseTopicPartition
 	return d, false
 }
 
+// allTopics stands for them where brokers do not know the question.
+const allTopics = "all"
+
 // mayNotAsk tells once of each topic.
-func (k *Kafka) mayNotAsk(topic string) {
+func (k *Kafka) mayNotAsk(topic string, why error) {
 	if _, told := k.refused.LoadOrStore(topic, true); !told && k.o.OnRefused != nil {
-		k.o.OnRefused(topic)
+		k.o.OnRefused(topic, why)
 	}
+}
+
+// permanent reports whether a broker has refused for good: asking again brings the same.
+func permanent(err error) bool {
+	refused, ok := errors.AsType[*kerr.Error](err)
+	return ok && !refused.Retriable
+}
+
+// takesQuestions reports whether a broker knows the question, as brokers do from 2.8 on, unless a proxy stands for
+// them; yes when it does not say. The client keeps a question that a broker does not know to itself, with an error of its own.
+func (k *Kafka) takesQuestions(ctx context.Context, broker int32) bool {
+	request := kmsg.NewPtrApiVersionsRequest()
+	request.ClientSoftwareName, request.ClientSoftwareVersion = "taximeter", "1" // brokers want some
+	response, err := request.RequestWith(ctx, k.client.Broker(int(broker)))
+	return err != nil || response.ErrorCode != 0 || slices.ContainsFunc(response.ApiKeys, func(known kmsg.ApiVersionsResponseApiKey) bool {
+		return known.ApiKey == int16(kmsg.DescribeProducers)
+	})
 }
 
 // partitions are how many a topic has.

@@ -31,10 +31,10 @@ type world struct {
 	kafka   *Kafka
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, opts ...kfake.Opt) *world {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(tasks, schemas.TopicTelemetry, schemas.TopicRides,
-		schemas.TopicPayments, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicAlerts))
+	cluster, err := kfake.NewCluster(append(opts, kfake.NumBrokers(1), kfake.SeedTopics(tasks, schemas.TopicTelemetry, schemas.TopicRides,
+		schemas.TopicPayments, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicAlerts))...)
 	if err != nil {
 		t.Fatal(err)
 	}

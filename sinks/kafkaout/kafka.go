@@ -34,8 +34,9 @@ type Options struct {
 	AlertTimeout time.Duration
 	// OnEnded hears of each transaction that Kafka had left open and that was ended here; nil = nobody does.
 	OnEnded func(Ended)
-	// OnRefused hears once of each topic whose open transactions this user may not ask for; nil = nobody does.
-	OnRefused func(topic string)
+	// OnRefused hears once of each topic about whose open transactions brokers do not tell, or of "all", and why; nil =
+	// nobody does. What Kafka does not end there is not found.
+	OnRefused func(topic string, why error)
 }
 
 const (

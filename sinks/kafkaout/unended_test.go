@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
+	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
 
@@ -206,7 +209,7 @@ func TestSendingDoesNotNeedTheRightToAsk(t *testing.T) {
 	w := newWorld(t)
 	w.kafka.patience = 300 * time.Millisecond
 	var refused []string
-	w.kafka.o.OnRefused = func(topic string) { refused = append(refused, topic) }
+	w.kafka.o.OnRefused = func(topic string, _ error) { refused = append(refused, topic) }
 	var open atomic.Int64 // producer with a transaction in the marker partition
 	w.answering(func(at place) (*kerr.Error, int64, int32) {
 		switch at.topic {
@@ -229,6 +232,45 @@ func TestSendingDoesNotNeedTheRightToAsk(t *testing.T) {
 	open.Store(v.Publisher.producer)
 	if err := v.Publish(w.ctx(), 3, outbox(3)); err == nil || !strings.Contains(err.Error(), schemas.TopicCommits+"/3: still open since offset 0") {
 		t.Errorf("published on top of a transaction that is open: %v", err)
+	}
+}
+
+// Nor does it need an answer that never comes.
+func TestSendingDoesNotNeedBrokersThatTell(t *testing.T) {
+	old := kversion.Stable()
+	old.SetMaxKeyVersion(int16(kmsg.DescribeProducers), -1)
+	for name, c := range map[string]struct {
+		opts  []kfake.Opt
+		fault *kerr.Error
+		want  []string // is told
+	}{
+		"brokers before 2.8":  {opts: []kfake.Opt{kfake.MaxVersions(old)}, want: []string{allTopics}},
+		"a refusal for good":  {fault: kerr.InvalidRequest, want: []string{schemas.TopicCommits, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicPayments}},
+		"an unknown question": {fault: kerr.UnsupportedVersion, want: []string{allTopics}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.opts...)
+			w.kafka.patience = 300 * time.Millisecond
+			var refused []string
+			w.kafka.o.OnRefused = func(topic string, _ error) { refused = append(refused, topic) }
+			if c.fault != nil {
+				w.answering(func(place) (*kerr.Error, int64, int32) { return c.fault, 0, 0 })
+			}
+			p, err := w.kafka.OpenPublisher(w.ctx(), ours3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			for made := checkpoint.Number(1); made <= 2; made++ {
+				if err := p.Publish(w.ctx(), made, outbox(made)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			slices.Sort(refused)
+			if !slices.Equal(refused, c.want) {
+				t.Errorf("told of %q, want %q", refused, c.want)
+			}
+		})
 	}
 }
 
