@@ -60,6 +60,7 @@ type Kafka struct {
 
 	patience time.Duration // with the end of the transaction before
 	refused  sync.Map      // topics that OnRefused has heard of
+	verdicts sync.Map      // of transactions that cannot be ended: verdict by suspect
 }
 
 // New does not connect.

@@ -127,14 +127,43 @@ func (k *Kafka) settle(ctx context.Context, f *fenced) error {
 	return nil
 }
 
-// end writes the marker that is missing.
+// verdict is why a transaction could not be ended, and is not to be for a while: openings follow each other within
+// seconds, and each would read a day of the coordinator's log.
+type verdict struct {
+	err   error
+	until time.Time
+}
+
+// suspect is an open transaction that a transactional id may have begun.
+type suspect struct {
+	id string
+	place
+	producer, start int64
+}
+
+// verdictPause is how long a verdict stands; so long after the rights are given it may take until it is noticed.
+const verdictPause = time.Minute
+
+// end ends a transaction of an earlier holder as its coordinator decided.
 func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) error {
+	this := suspect{id, place{d.Topic, d.Partition}, d.ProducerID, d.CurrentTxnStartOffset}
+	if v, ok := k.verdicts.Load(this); ok && time.Now().Before(v.(verdict).until) {
+		return v.(verdict).err
+	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	decided, err := k.decided(ctx, id, d)
-	if err != nil {
-		return err
+	if err == nil {
+		err = k.writeMarker(ctx, id, d, decided)
 	}
+	if permanent(err) || errors.Is(err, errUndecided) {
+		k.verdicts.Store(this, verdict{err, time.Now().Add(verdictPause)})
+	}
+	return err
+}
+
+// writeMarker writes the marker that is missing.
+func (k *Kafka) writeMarker(ctx context.Context, id string, d kadm.DescribedProducer, decided decision) error {
 	var where kadm.TopicsSet
 	where.Add(d.Topic, d.Partition)
 	answers, err := k.admin.WriteTxnMarkers(ctx, kadm.TxnMarkers{ProducerID: d.ProducerID, ProducerEpoch: decided.epoch, Commit: decided.commit,
