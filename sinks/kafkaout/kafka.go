@@ -59,6 +59,7 @@ type Kafka struct {
 	ended    atomic.Int64
 
 	patience time.Duration // with the end of the transaction before
+	ending   time.Duration // may take: reading a decision and writing its marker
 	refused  sync.Map      // topics that OnRefused has heard of
 	verdicts sync.Map      // of transactions that cannot be ended: verdict by suspect
 }
@@ -80,7 +81,7 @@ func New(o Options) (*Kafka, error) {
 		client.Close()
 		return nil, fmt.Errorf("kafka output: %w", err)
 	}
-	return &Kafka{o: o, client: client, admin: kadm.NewClient(client), courtesy: kadm.NewClient(courtesy), patience: endPatience}, nil
+	return &Kafka{o: o, client: client, admin: kadm.NewClient(client), courtesy: kadm.NewClient(courtesy), patience: endPatience, ending: readTimeout}, nil
 }
 
 // Close ends the node's own connections; what Open returned is closed by its holder.

@@ -150,7 +150,7 @@ func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) er
 	if v, ok := k.verdicts.Load(this); ok && time.Now().Before(v.(verdict).until) {
 		return v.(verdict).err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, k.ending)
 	defer cancel()
 	decided, err := k.decided(ctx, id, d)
 	if err == nil {

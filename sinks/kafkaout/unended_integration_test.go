@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,12 +16,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"taximeter/checkpoint"
 	"taximeter/internal/kafkaserver"
 	"taximeter/schemas"
 )
 
 // pair is Kafka itself, two brokers: the first coordinates all transactions, the second has the log of
-// alerts' ids.
+// alerts' ids and the dead letters.
 type pair struct {
 	*testing.T
 	seed   string
@@ -60,7 +62,7 @@ func newPair(t *testing.T) *pair {
 		return err == nil
 	})
 	// While it is alone it takes the coordinators' log.
-	p.create(1, schemas.TopicAlerts, schemas.TopicPayments, schemas.TopicWindows, schemas.TopicDLQ, schemas.TopicCommits)
+	p.create(1, schemas.TopicAlerts, schemas.TopicPayments, schemas.TopicWindows, schemas.TopicCommits)
 	a, err := p.node(nil).OpenAlerts(p.ctx(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +72,7 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	p.up()
-	p.create(2, schemas.TopicAlertIDs)
+	p.create(2, schemas.TopicAlertIDs, schemas.TopicDLQ)
 	return p
 }
 
@@ -234,4 +236,38 @@ func TestKafkaForgetsAMarker(t *testing.T) {
 		}
 		a.Close()
 	}
+}
+
+// What is written to other partitions goes out at once while one has no leader.
+func TestAPartitionWithoutALeaderHoldsBackWhatIsWrittenToItAlone(t *testing.T) {
+	p := newPair(t)
+	p.down()
+	p.until("the dead letters have no leader", func(ctx context.Context) bool { return !p.led(ctx) })
+	node := p.node(nil)
+	began := time.Now()
+	out, err := node.OpenPublisher(p.ctx(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	opened := time.Since(began)
+	for made := checkpoint.Number(1); made <= 3; made++ {
+		if err := out.Publish(p.ctx(), made, outbox(made)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("opened in %s, published in %s", opened, time.Since(began)-opened)
+	letters := schemas.Outbox{DeadLetters: []schemas.DeadLetter{{Value: []byte("x")}}}
+	if err := out.Publish(p.ctx(), 4, letters); err == nil || !strings.Contains(err.Error(), schemas.TopicDLQ+"/1: no answer") {
+		t.Errorf("a dead letter went out, or it is not said what it waits for: %v", err)
+	}
+	p.up()
+	p.until("the dead letters go out", func(ctx context.Context) bool {
+		out, err := node.OpenPublisher(ctx, 1)
+		if err != nil {
+			return false
+		}
+		defer out.Close()
+		return out.Publish(ctx, 4, letters) == nil
+	})
 }

@@ -1,6 +1,7 @@
 package kafkaout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -172,6 +173,29 @@ func TestNothingIsSentOnTopOfAnOpenTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Close()
+}
+
+// A broker that takes a marker and does not answer is given up, whatever the caller's deadline is.
+func TestEndingWhatIsOpenHasADeadline(t *testing.T) {
+	w := newWorld(t)
+	producer, epoch := leftOpen(t, w)
+	w.logStates(state(kmsg.TransactionStateOngoing, producer, epoch, 3), state(kmsg.TransactionStatePrepareAbort, producer, epoch+1, 3))
+	end := make(chan struct{})
+	defer close(end)
+	w.cluster.ControlKey(int16(kmsg.WriteTxnMarkers), func(kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.SleepControl(func() { <-end })
+		return nil, nil, false
+	})
+	w.kafka.ending = 500 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second) // a client gives a request up after ten
+	defer cancel()
+	a, err := w.kafka.OpenAlerts(ctx, ours3)
+	if err == nil {
+		a.Close()
+	}
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("opened, or waited for the caller's deadline: %v", err)
+	}
 }
 
 // answering lets brokers answer the question who has transactions open in a place: with an error, or with a
