@@ -116,12 +116,16 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 		for _, topic := range shard.Resp.(*kmsg.DescribeProducersResponse).Topics {
 			for _, p := range topic.Partitions {
 				at := place{topic.Topic, p.Partition}
-				if d, ok := f.openIn(at, p); ok {
-					f.unended[at] = fmt.Errorf("still open since offset %d", d.CurrentTxnStartOffset)
-					open = append(open, d)
-					continue
-				}
 				answered(at, kerr.ErrorForCode(p.ErrorCode))
+				for _, d := range openIn(at, p) {
+					switch {
+					case f.isOurs(d):
+						f.unended[at] = fmt.Errorf("still open since offset %d", d.CurrentTxnStartOffset)
+						open = append(open, d)
+					case f.mayBeFormer(d, k.patience):
+						f.strays = append(f.strays, d)
+					}
+				}
 			}
 		}
 	}
@@ -140,18 +144,15 @@ func question(about []place) *kmsg.DescribeProducersRequest {
 	return request
 }
 
-// openIn is the transaction of f or of an earlier holder that is open in a partition, if there is one.
-func (f *fenced) openIn(at place, p kmsg.DescribeProducersResponseTopicPartition) (d kadm.DescribedProducer, ok bool) {
-	if p.ErrorCode != 0 {
-		return d, false
-	}
+// openIn are the transactions that are open in a partition.
+func openIn(at place, p kmsg.DescribeProducersResponseTopicPartition) (open []kadm.DescribedProducer) {
 	for _, a := range p.ActiveProducers {
-		if (a.ProducerID == f.producer || a.ProducerID == f.opened) && a.CurrentTxnStartOffset >= 0 {
-			return kadm.DescribedProducer{Topic: at.topic, Partition: at.partition, ProducerID: a.ProducerID, ProducerEpoch: int16(a.ProducerEpoch),
-				LastTimestamp: a.LastTimestamp, CoordinatorEpoch: a.CoordinatorEpoch, CurrentTxnStartOffset: a.CurrentTxnStartOffset}, true
+		if a.CurrentTxnStartOffset >= 0 {
+			open = append(open, kadm.DescribedProducer{Topic: at.topic, Partition: at.partition, ProducerID: a.ProducerID, ProducerEpoch: int16(a.ProducerEpoch),
+				LastTimestamp: a.LastTimestamp, CoordinatorEpoch: a.CoordinatorEpoch, CurrentTxnStartOffset: a.CurrentTxnStartOffset})
 		}
 	}
-	return d, false
+	return open
 }
 
 // allTopics stands for them where brokers do not know the question.

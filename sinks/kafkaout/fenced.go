@@ -31,9 +31,10 @@ type fenced struct {
 	timeout  time.Duration // of one transaction
 	failed   bool
 	unended  unended
-	asked    time.Time // about the silent ones of them
-	sent     time.Time // the last transaction
-	close    func()    // once
+	asked    time.Time                // about the silent ones of them
+	sent     time.Time                // the last transaction
+	strays   []kadm.DescribedProducer // found open at opening: see mayBeFormer
+	close    func()                   // once
 }
 
 // open takes the transactional id: the broker fences its former holder, and what that had begun is ended in
@@ -47,6 +48,9 @@ func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, writ
 		f.unended[at] = nil
 	}
 	err = k.endLeftOpen(ctx, f, written)
+	if err == nil {
+		err = k.endStrays(ctx, f)
+	}
 	if f.asked = time.Now(); err != nil {
 		f.Close()
 		return nil, err
@@ -74,6 +78,20 @@ func (o Options) fence(ctx context.Context, id string, timeout time.Duration) (*
 		return nil, fmt.Errorf("open %s: %w", id, told(err))
 	}
 	return &fenced{client: client, id: id, producer: producer, opened: producer, epoch: epoch, timeout: timeout, unended: make(unended), close: sync.OnceFunc(client.Close)}, nil
+}
+
+func (f *fenced) isOurs(d kadm.DescribedProducer) bool {
+	return d.ProducerID == f.producer || d.ProducerID == f.opened
+}
+
+// youngEpoch is how many openings and transactions after a transactional id has got a producer id, as it does after the
+// last epoch of one and when Kafka has let it expire, transactions of the one before are looked for.
+const youngEpoch = 1000
+
+// mayBeFormer reports whether, as f opens, a transaction may be one of its id under a producer id that it had before:
+// nothing was heard of it for a while.
+func (f *fenced) mayBeFormer(d kadm.DescribedProducer, while time.Duration) bool {
+	return f.sent.IsZero() && f.epoch < youngEpoch && !f.isOurs(d) && time.Since(time.UnixMilli(d.LastTimestamp)) > while
 }
 
 // isEarlier reports whether a transaction is one of an earlier holder: its coordinator works on it no more.

@@ -62,11 +62,29 @@ func (k *Kafka) endLeftOpen(ctx context.Context, f *fenced, about []place) error
 			continue // our own that ends just now, or of whoever has fenced us
 		}
 		if err := k.end(ctx, f.id, d); err != nil {
-			return fmt.Errorf("open %s: Kafka left a transaction of it (producer %d, epoch %d) open in %s/%d since offset %d; see \"A transaction that Kafka did not end\" in operations.md: %w",
-				f.id, d.ProducerID, d.ProducerEpoch, d.Topic, d.Partition, d.CurrentTxnStartOffset, err)
+			return errLeftOpen(f.id, d, err)
 		}
 	}
 	return ctx.Err()
+}
+
+func errLeftOpen(id string, d kadm.DescribedProducer, err error) error {
+	return fmt.Errorf("open %s: Kafka left a transaction of it (producer %d, epoch %d) open in %s/%d since offset %d; see \"A transaction that Kafka did not end\" in operations.md: %w",
+		id, d.ProducerID, d.ProducerEpoch, d.Topic, d.Partition, d.CurrentTxnStartOffset, err)
+}
+
+// endStrays ends what the transactional id left open under a producer id that it had before. Only the coordinator's log
+// tells which are its own; where it does not, they are taken for somebody else's.
+func (k *Kafka) endStrays(ctx context.Context, f *fenced) error {
+	for _, d := range f.strays {
+		err := k.end(ctx, f.id, d)
+		unknown := errors.Is(err, errUndecided) || permanent(err) && !errors.Is(err, errUnwritten)
+		if err != nil && !unknown {
+			return errLeftOpen(f.id, d, err)
+		}
+	}
+	f.strays = nil
+	return nil
 }
 
 // awaitEnded waits until no transaction of f's id is open where records are written to: the broker answers a
@@ -162,6 +180,9 @@ func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) er
 	return err
 }
 
+// errUnwritten is an end that is known and could not be written.
+var errUnwritten = errors.New("its end was not written")
+
 // writeMarker writes the marker that is missing.
 func (k *Kafka) writeMarker(ctx context.Context, id string, d kadm.DescribedProducer, decided decision) error {
 	var where kadm.TopicsSet
@@ -176,7 +197,7 @@ func (k *Kafka) writeMarker(ctx context.Context, id string, d kadm.DescribedProd
 	}
 	ended := Ended{id, d.Topic, d.Partition, d.ProducerID, d.ProducerEpoch, d.CurrentTxnStartOffset, decided.commit}
 	if err != nil {
-		return fmt.Errorf("end %s: %w", ended, err)
+		return fmt.Errorf("end %s: %w: %w", ended, errUnwritten, err)
 	}
 	k.ended.Add(1)
 	if k.o.OnEnded != nil {

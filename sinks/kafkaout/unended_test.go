@@ -28,8 +28,16 @@ const (
 )
 
 // leftOpen makes a broker that has given the transactional id of the alerts away again, though a transaction
-// of its former holder is open, and says whose it is. The marker log holds back an alert "before".
+// of its former holder is open, and says whose it is.
 func leftOpen(t *testing.T, w *world) (producer int64, epoch int16) {
+	t.Helper()
+	producer, epoch = former(t, w)
+	w.gives(producer, epoch+2)
+	return producer, epoch
+}
+
+// former is a producer whose open transaction in the marker log holds back an alert "before".
+func former(t *testing.T, w *world) (producer int64, epoch int16) {
 	t.Helper()
 	former, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.TransactionalID("former"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
@@ -50,6 +58,11 @@ func leftOpen(t *testing.T, w *world) (producer int64, epoch int16) {
 		Headers: []kgo.RecordHeader{facts}}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
+	return producer, epoch
+}
+
+// gives lets the broker give the transactional id of the alerts a producer.
+func (w *world) gives(producer int64, epoch int16) {
 	w.cluster.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
 		request := r.(*kmsg.InitProducerIDRequest)
@@ -57,10 +70,9 @@ func leftOpen(t *testing.T, w *world) (producer int64, epoch int16) {
 			return nil, nil, false
 		}
 		response := request.ResponseKind().(*kmsg.InitProducerIDResponse)
-		response.ProducerID, response.ProducerEpoch = producer, epoch+2
+		response.ProducerID, response.ProducerEpoch = producer, epoch
 		return response, nil, true
 	})
-	return producer, epoch
 }
 
 // state is one the coordinator logs.
