@@ -29,16 +29,15 @@ func (k *Kafka) offset(ctx context.Context, topic string, p schemas.Partition, a
 	if err != nil {
 		return 0, fmt.Errorf("offset in %s/%d: %w", topic, p, err)
 	}
-	for _, t := range response.Topics {
-		for _, answer := range t.Partitions {
-			switch err := kerr.ErrorForCode(answer.ErrorCode); {
-			case err != nil:
-				return 0, fmt.Errorf("offset in %s/%d: %w", topic, p, err)
-			case answer.Offset < 0 && at >= 0:
-				return k.offset(ctx, topic, p, endOfLog)
-			}
-			return schemas.Offset(answer.Offset), nil
-		}
+	if len(response.Topics) != 1 || len(response.Topics[0].Partitions) != 1 {
+		return 0, fmt.Errorf("offset in %s/%d: no answer", topic, p)
 	}
-	return 0, fmt.Errorf("offset in %s/%d: no answer", topic, p)
+	answer := response.Topics[0].Partitions[0]
+	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
+		return 0, fmt.Errorf("offset in %s/%d: %w", topic, p, err)
+	}
+	if answer.Offset < 0 && at >= 0 {
+		return k.offset(ctx, topic, p, endOfLog)
+	}
+	return schemas.Offset(answer.Offset), nil
 }
