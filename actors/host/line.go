@@ -73,8 +73,9 @@ func (l *line) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := l.open(ctx)
 		for err == nil {
-			err = l.work(ctx)
-			pause = firstPause
+			if err = l.work(ctx); err == nil {
+				pause = firstPause
+			}
 		}
 		l.hangUp()
 		switch {

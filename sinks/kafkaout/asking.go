@@ -93,7 +93,7 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 		case errors.Is(err, kerr.UnsupportedVersion):
 			delete(f.unended, at)
 			k.mayNotAsk(allTopics, err)
-		case permanent(err):
+		case refusedForGood(err):
 			delete(f.unended, at)
 			k.mayNotAsk(at.topic, err)
 		case f.unended[at] != nil && ctx.Err() != nil: // an answer before says more than a question cut short
@@ -103,12 +103,13 @@ func (k *Kafka) ask(ctx context.Context, f *fenced, about []place) (open []kadm.
 	}
 	for _, shard := range k.client.RequestSharded(ctx, question(about)) {
 		if shard.Err != nil {
+			why := errors.New(shard.Err.Error()) // no answer, whatever its code
 			if !k.takesQuestions(ctx, shard.Meta.NodeID) {
-				shard.Err = kerr.UnsupportedVersion
+				why = kerr.UnsupportedVersion
 			}
 			for _, topic := range shard.Req.(*kmsg.DescribeProducersRequest).Topics {
 				for _, p := range topic.Partitions {
-					answered(place{topic.Topic, p}, shard.Err)
+					answered(place{topic.Topic, p}, why)
 				}
 			}
 			continue
@@ -163,6 +164,11 @@ func (k *Kafka) mayNotAsk(topic string, why error) {
 	if _, told := k.refused.LoadOrStore(topic, true); !told && k.o.OnRefused != nil {
 		k.o.OnRefused(topic, why)
 	}
+}
+
+// refusedForGood reports whether an answer about a place says that there will never be another.
+func refusedForGood(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.InvalidRequest)
 }
 
 // permanent reports whether a broker has refused for good: asking again brings the same.

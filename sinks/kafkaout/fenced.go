@@ -48,9 +48,6 @@ func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, writ
 		f.unended[at] = nil
 	}
 	err = k.endLeftOpen(ctx, f, written)
-	if err == nil {
-		err = k.endStrays(ctx, f)
-	}
 	if f.asked = time.Now(); err != nil {
 		f.Close()
 		return nil, err

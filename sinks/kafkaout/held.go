@@ -2,6 +2,7 @@ package kafkaout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,9 @@ const heldPatience = 5 * time.Second
 // held says whose open transaction keeps committed readers of a partition from an offset; empty
 // when none does, or nobody can tell.
 func (k *Kafka) held(ctx context.Context, topic string, p int32, offset int64) string {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return "" // nobody waits for it
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heldPatience)
 	defer cancel()
 	var partitions kadm.TopicsSet

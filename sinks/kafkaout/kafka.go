@@ -47,6 +47,9 @@ const (
 	// readTimeout bounds reading a marker partition back. Another namespace's open
 	// transaction may hold it up.
 	readTimeout = 30 * time.Second
+	// metadataAge is for how long a client believes who leads a partition, though that one does not answer. The library's
+	// 5 s are as long as alerts may take, and followers answer questions too.
+	metadataAge = 250 * time.Millisecond
 )
 
 // Kafka is the output side of one node.
@@ -54,7 +57,8 @@ type Kafka struct {
 	o      Options
 	client *kgo.Client // for questions; never produces
 	admin  *kadm.Client
-	// courtesy has connections of its own: a broker answers one after the other, and may take seconds to commit an offset.
+	// courtesy has connections of its own: a broker answers one after the other, and may take seconds to commit an offset or
+	// to write a marker.
 	courtesy *kadm.Client
 	ended    atomic.Int64
 
@@ -91,7 +95,7 @@ func (k *Kafka) Close() {
 }
 
 func (o Options) clientOpts(more ...kgo.Opt) []kgo.Opt {
-	return slices.Concat([]kgo.Opt{kgo.DisableClientMetrics()}, o.Client, more)
+	return slices.Concat([]kgo.Opt{kgo.DisableClientMetrics(), kgo.MetadataMinAge(metadataAge)}, o.Client, more)
 }
 
 // CommitOffsets writes consumer group offsets for the eyes of lag tools. Nothing reads

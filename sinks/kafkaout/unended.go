@@ -65,7 +65,10 @@ func (k *Kafka) endLeftOpen(ctx context.Context, f *fenced, about []place) error
 			return errLeftOpen(f.id, d, err)
 		}
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return k.endStrays(ctx, f)
 }
 
 func errLeftOpen(id string, d kadm.DescribedProducer, err error) error {
@@ -75,16 +78,15 @@ func errLeftOpen(id string, d kadm.DescribedProducer, err error) error {
 
 // endStrays ends what the transactional id left open under a producer id that it had before. Only the coordinator's log
 // tells which are its own; where it does not, they are taken for somebody else's.
-func (k *Kafka) endStrays(ctx context.Context, f *fenced) error {
-	for _, d := range f.strays {
+func (k *Kafka) endStrays(ctx context.Context, f *fenced) (failed error) {
+	f.strays = slices.DeleteFunc(f.strays, func(d kadm.DescribedProducer) bool {
 		err := k.end(ctx, f.id, d)
-		unknown := errors.Is(err, errUndecided) || permanent(err) && !errors.Is(err, errUnwritten)
-		if err != nil && !unknown {
-			return errLeftOpen(f.id, d, err)
+		if errors.Is(err, errUnwritten) {
+			failed = errLeftOpen(f.id, d, err)
 		}
-	}
-	f.strays = nil
-	return nil
+		return err == nil || errors.Is(err, errUndecided) || permanent(err)
+	})
+	return failed
 }
 
 // awaitEnded waits until no transaction of f's id is open where records are written to: the broker answers a
@@ -174,8 +176,12 @@ func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) er
 	if err == nil {
 		err = k.writeMarker(ctx, id, d, decided)
 	}
+	pause := againEvery
 	if permanent(err) || errors.Is(err, errUndecided) {
-		k.verdicts.Store(this, verdict{err, time.Now().Add(verdictPause)})
+		pause = verdictPause
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		k.verdicts.Store(this, verdict{err, time.Now().Add(pause)})
 	}
 	return err
 }
@@ -187,7 +193,7 @@ var errUnwritten = errors.New("its end was not written")
 func (k *Kafka) writeMarker(ctx context.Context, id string, d kadm.DescribedProducer, decided decision) error {
 	var where kadm.TopicsSet
 	where.Add(d.Topic, d.Partition)
-	answers, err := k.admin.WriteTxnMarkers(ctx, kadm.TxnMarkers{ProducerID: d.ProducerID, ProducerEpoch: decided.epoch, Commit: decided.commit,
+	answers, err := k.courtesy.WriteTxnMarkers(ctx, kadm.TxnMarkers{ProducerID: d.ProducerID, ProducerEpoch: decided.epoch, Commit: decided.commit,
 		CoordinatorEpoch: max(decided.coordinator, d.CoordinatorEpoch), Topics: where})
 	if err == nil {
 		answer, ok := answers[d.ProducerID].Topics[d.Topic].Partitions[d.Partition]
