@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taximeter/internal/topics"
 )
 
 // open makes or checks the topic and returns a client that reads it from its start.
@@ -32,22 +34,13 @@ func (s *Server) open(ctx context.Context) (*kgo.Client, error) {
 }
 
 func (s *Server) makeTopic(ctx context.Context, admin *kadm.Client) error {
-	compact := "compact"
-	_, err := admin.CreateTopic(ctx, 1, s.cfg.ReplicationFactor, map[string]*string{"cleanup.policy": &compact}, s.cfg.Topic)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("make the topic: %w", err)
-	}
-	topics, err := admin.ListTopics(ctx, s.cfg.Topic)
-	if err == nil {
-		err = topics.Error()
-	}
+	const compact = "compact"
+	topic, err := topics.Ensure(ctx, admin, topics.Topic{Name: s.cfg.Topic, Partitions: 1, Replicas: s.cfg.ReplicationFactor,
+		Configs: map[string]string{"cleanup.policy": compact}})
 	if err != nil {
-		return fmt.Errorf("look at the topic: %w", err)
+		return err
 	}
-	if n := len(topics[s.cfg.Topic].Partitions); n != 1 {
+	if n := len(topic.Partitions); n != 1 {
 		return fmt.Errorf("the topic has %d partitions; the registry's log must have 1: name another topic", n)
 	}
 	configs, err := admin.DescribeTopicConfigs(ctx, s.cfg.Topic)

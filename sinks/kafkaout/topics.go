@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"taximeter/internal/topics"
 	"taximeter/schemas"
 )
 
@@ -57,18 +59,12 @@ func (k *Kafka) create(ctx context.Context, name string, tasks int32, configs ma
 		return fmt.Errorf("create topic %s: %w", name, err)
 	}
 	replicas := min(len(brokers), 3)
-	all := map[string]*string{}
-	for key, value := range configs {
-		all[key] = kadm.StringPtr(value)
-	}
+	all := maps.Clone(configs)
 	if replicas == 3 {
-		all["min.insync.replicas"] = kadm.StringPtr("2")
+		all["min.insync.replicas"] = "2"
 	}
-	// Another node may be faster.
-	if _, err := k.admin.CreateTopic(ctx, tasks, int16(replicas), all, name); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("create topic %s: %w", name, err)
-	}
-	return nil
+	_, err = topics.Ensure(ctx, k.admin, topics.Topic{Name: name, Partitions: tasks, Replicas: int16(replicas), Configs: all})
+	return err
 }
 
 // enough reports a topic that lacks the partition of some task.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taximeter/internal/topics"
 	"taximeter/schemas"
 )
 
@@ -26,10 +27,10 @@ func (d *Deliverer) prepare(ctx context.Context) error {
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	retention := fmt.Sprint((30 * 24 * time.Hour).Milliseconds())
-	_, err = admin.CreateTopic(ctx, -1, -1, map[string]*string{"cleanup.policy": kadm.StringPtr("delete"), "retention.ms": &retention}, schemas.TopicUndelivered)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("create topic %s: %w", schemas.TopicUndelivered, err)
+	_, err = topics.Ensure(ctx, admin, topics.Topic{Name: schemas.TopicUndelivered, Partitions: -1, Replicas: -1,
+		Configs: map[string]string{"cleanup.policy": "delete", "retention.ms": fmt.Sprint((30 * 24 * time.Hour).Milliseconds())}})
+	if err != nil {
+		return err
 	}
 	group := Group(d.o.Namespace)
 	have, err := admin.FetchOffsets(ctx, group)

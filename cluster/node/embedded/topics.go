@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"taximeter/internal/topics"
 	"taximeter/schemas"
 )
 
@@ -21,8 +22,8 @@ type topic struct {
 	retention  int   // milliseconds; 0 = compacted
 }
 
-// topics is the contract's table.
-var topics = []topic{
+// contract is its table of topics.
+var contract = []topic{
 	{schemas.TopicTelemetry, 0, 7 * day},
 	{schemas.TopicRides, 0, 7 * day},
 	{schemas.TopicPayments, 0, 7 * day},
@@ -41,38 +42,32 @@ var topics = []topic{
 // CreateTopics creates what is missing of the contract's topics, on any broker, and refuses
 // a kept log of another partition count.
 func CreateTopics(ctx context.Context, admin *kadm.Client, o Options) error {
-	have, err := admin.ListTopicsWithInternal(ctx)
-	if err != nil {
-		return fmt.Errorf("list topics of the embedded broker: %w", err)
-	}
-	for _, t := range topics {
+	for _, t := range contract {
 		want := t.partitions
 		if want == 0 {
 			want = o.Tasks
 		}
-		if d, ok := have[t.name]; ok && d.Err == nil {
-			if n := int32(len(d.Partitions)); n != want {
-				return fmt.Errorf("embedded broker: %s was created with %d partitions and %d are asked for: "+
-					"ask for %d, or start with an empty data folder", t.name, n, want, n)
-			}
-			continue
-		}
-		configs := map[string]*string{"segment.bytes": kadm.StringPtr(strconv.Itoa(segmentBytes))}
+		configs := map[string]string{"segment.bytes": strconv.Itoa(segmentBytes)}
 		if t.retention == 0 {
-			configs["cleanup.policy"] = kadm.StringPtr("compact")
+			configs["cleanup.policy"] = "compact"
 		} else {
-			configs["cleanup.policy"] = kadm.StringPtr("delete")
+			configs["cleanup.policy"] = "delete"
 			retention := t.retention
 			if o.Keep == KeepForever {
 				retention = -1
 			}
-			configs["retention.ms"] = kadm.StringPtr(strconv.Itoa(retention))
+			configs["retention.ms"] = strconv.Itoa(retention)
 			if o.RetentionBytes > 0 {
-				configs["retention.bytes"] = kadm.StringPtr(strconv.FormatInt(o.RetentionBytes, 10))
+				configs["retention.bytes"] = strconv.FormatInt(o.RetentionBytes, 10)
 			}
 		}
-		if _, err := admin.CreateTopic(ctx, want, 1, configs, t.name); err != nil {
-			return fmt.Errorf("create topic %s on the embedded broker: %w", t.name, err)
+		have, err := topics.Ensure(ctx, admin, topics.Topic{Name: t.name, Partitions: want, Replicas: 1, Configs: configs})
+		if err != nil {
+			return fmt.Errorf("embedded broker: %w", err)
+		}
+		if n := int32(len(have.Partitions)); n != want {
+			return fmt.Errorf("embedded broker: %s was created with %d partitions and %d are asked for: "+
+				"ask for %d, or start with an empty data folder", t.name, n, want, n)
 		}
 	}
 	return nil

@@ -21,7 +21,6 @@ import (
 	"taximeter/cmd/internal/events"
 	"taximeter/cmd/internal/published"
 	"taximeter/cmd/internal/world"
-	"taximeter/schemas"
 	"taximeter/schemas/edge"
 )
 
@@ -171,31 +170,12 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	defer client.Close()
 	topics := embedded.Options{Tasks: int32(r.s.Partitions), Keep: embedded.KeepForever}
-	if err := createTopics(ctx, kadm.NewClient(client), topics); err != nil {
+	if err := embedded.CreateTopics(ctx, kadm.NewClient(client), topics); err != nil {
 		return err
 	}
 	r.world, err = world.Start(ctx, world.Options{Partitions: r.s.Partitions, Log: slog.New(slog.DiscardHandler), Broker: standing{r.wire.address()},
 		Client: r.direct(), Feed: []kgo.Opt{kgo.ManualFlushing(), kgo.MaxProduceRequestsInflightPerBroker(1)}, Send: r.change})
 	return err
-}
-
-// createTopics creates them and waits until the broker knows of all: a controller answers
-// before its brokers have heard.
-func createTopics(ctx context.Context, admin *kadm.Client, o embedded.Options) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	if err := embedded.CreateTopics(ctx, admin, o); err != nil {
-		return err
-	}
-	for {
-		ends, err := admin.ListEndOffsets(ctx)
-		if err == nil && ends.Error() == nil && len(ends[schemas.TopicSchemas]) > 0 && len(ends[schemas.TopicTelemetry]) > 0 {
-			return nil
-		}
-		if !pause(ctx, 50*time.Millisecond) {
-			return fmt.Errorf("topics were created and are not there: %w", errors.Join(errStuck, err))
-		}
-	}
 }
 
 // direct is how the harness's own clients go past the proxy, also where the broker sends

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/cmd/internal/scan"
 	"taximeter/cmd/internal/ui"
 	"taximeter/cmd/internal/values"
+	"taximeter/internal/topics"
 	"taximeter/schemas"
 )
 
@@ -60,9 +60,10 @@ func (d *Desk) OpenRequeue(ctx context.Context) (*Requeue, error) {
 
 func (q *Requeue) open(ctx context.Context) error {
 	retention := fmt.Sprint((45 * 24 * time.Hour).Milliseconds()) // longer than the letters'
-	_, err := kadm.NewClient(q.client).CreateTopic(ctx, 1, -1, map[string]*string{"cleanup.policy": kadm.StringPtr("delete"), "retention.ms": &retention}, schemas.TopicRequeues)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("create topic %s: %w", schemas.TopicRequeues, err)
+	_, err := topics.Ensure(ctx, kadm.NewClient(q.client), topics.Topic{Name: schemas.TopicRequeues, Partitions: 1, Replicas: -1,
+		Configs: map[string]string{"cleanup.policy": "delete", "retention.ms": retention}})
+	if err != nil {
+		return err
 	}
 	if _, _, err := q.client.ProducerID(ctx); err != nil {
 		return err
