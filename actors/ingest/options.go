@@ -79,14 +79,15 @@ const (
 	fetchMaxWait = 100 * time.Millisecond
 	// fetchMinBytes makes a broker answer when it has so much, or after fetchMaxWait: each answer
 	// costs a message per partition, and at some thousand events a second every one would be
-	// answered by itself.
-	fetchMinBytes = 256 << 10
+	// answered by itself. A partition alone must be able to fill it (fetchMaxPartitionBytes, which a broker may
+	// fill with whole batches only): else each fetch waits while that one catches up.
+	fetchMinBytes = 128 << 10
 	// maxLaneRecords is enough for any lane.
 	maxLaneRecords = 4096
 
 	// fetchMaxBytes and fetchMaxPartitionBytes bound one fetch, as compressed.
 	fetchMaxBytes          = 16 << 20
-	fetchMaxPartitionBytes = 128 << 10
+	fetchMaxPartitionBytes = 256 << 10
 	// maxDecompressed stops a compression bomb.
 	maxDecompressed = 64 << 20
 	// pollRecords bounds what one poll adds to the lanes.
