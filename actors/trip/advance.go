@@ -57,16 +57,20 @@ func (s *State) reschedule(env *Env) {
 	switch s.stage {
 	case detailed:
 		if i := s.firstUnpublished(); i < len(s.track.windows) {
-			s.due = s.track.windows[i].end()
+			s.due = wake(s.track.windows[i].end())
 		}
 		if s.story.ended() && s.story.end > env.Watermark { // from then on settle was called
-			s.due = min(s.due, s.story.end)
+			s.due = min(s.due, wake(s.story.end))
 		}
 		s.due = min(s.due, s.unpaidDue(env), s.noEndDue(env), s.dropDue(env), s.alertsDue(env))
 	case summarised:
 		s.due = min(s.unpaidDue(env), s.forgetDue(env))
 	}
 }
+
+// wake is when to look at what is due then: by the end of time, which is no instant of a
+// timer and comes right after the last.
+func wake(due schemas.Millis) schemas.Millis { return min(due, schemas.EndOfTime-1) }
 
 // unpaidDue is when time alone makes the trip nao_paga. Nothing in it changes then, and yet
 // tables of trips must be told: a trip that wakes is told of.

@@ -49,7 +49,7 @@ func (t *track) contentAt(start schemas.Millis) (c content) {
 	if t.isSettling(start) {
 		c, i, last = t.settled.content, 1, 0
 	}
-	for ; i < len(t.points) && t.points[i].at < start+WindowSize; i++ {
+	for ; i < len(t.points) && t.points[i].at-start < WindowSize; i++ {
 		kmh := 0.0
 		if t.points[i].state == accepted {
 			kmh = t.speedInto(i, last)
@@ -67,10 +67,16 @@ func (t *track) isSettling(start schemas.Millis) bool {
 	return t.settled != nil && windowStart(t.points[0].at) == start
 }
 
+// past is the index of the first point after the window that starts there. The last window
+// of all has no end that 64 bits can express, hence a difference.
+func (t *track) past(start schemas.Millis) int {
+	return sort.Search(len(t.points), func(i int) bool { return t.points[i].at-start >= WindowSize })
+}
+
 // ends are the first and the last accepted point of the window that starts there, in ms
 // after its start; zeros when it has none.
 func (t *track) ends(start schemas.Millis) (first, last int32) {
-	from, to := t.from(start), t.from(start+WindowSize)
+	from, to := t.from(start), t.past(start)
 	for from < to && !t.points[from].state.accepted() {
 		from++
 	}
