@@ -8,7 +8,7 @@
 // batches. Nothing else may run a trip, and nothing here may wait for the network in the
 // owner's goroutine: uploads, commits and sends run beside it and report back by message.
 //
-// Start reading at Owner (owner.go), then trips.go (actors of trips); speaker.go sends, over
+// Start reading at Owner (owner.go), then sealing.go (cuts) and trips.go (actors of trips); speaker.go sends, over
 // a line (line.go) for results (publishing.go) and one for alerts (alerting.go). turns.go lets
 // few owners of a process cut at a time.
 package host

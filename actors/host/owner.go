@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,10 +97,6 @@ type (
 	ViewQuery    struct{ Trip schemas.TripID }
 	ExplainQuery struct{ Trip schemas.TripID }
 
-	applied struct {
-		cut Cut
-		err error
-	}
 	alertsSent struct {
 		n       int
 		logNext schemas.Offset
@@ -141,8 +136,8 @@ type Stats struct {
 	Alerts    int // decided, not yet durable on their topic
 	Held      [schemas.NumInputs]bool
 	Idle      [schemas.NumInputs]bool
-	Done      bool // replay: all input consumed and time at its end
-	SealPause time.Duration
+	Done      bool          // replay: all input consumed and time at its end
+	SealPause time.Duration // the longest that events waited at a stretch, for the last seal or the sweep before it
 }
 
 // Owner is the actor of one partition.
@@ -161,13 +156,8 @@ type Owner struct {
 	// cut in between may be lost, if its upload failed: it is made again.
 	cut, committed checkpoint.SealNumber
 	logNext        schemas.Offset
-	pause          time.Duration
-	// applying is the seal whose changes go into the store now; nil = none. waiting are
-	// requests that came meanwhile.
-	applying *SealRequest
-	waiting  []*SealRequest
-	writer   sync.WaitGroup // whoever applies
-	failed   bool
+	sealing        sealing
+	failed         bool
 }
 
 // NewOwner describes an owner to spawn. stats follows it from then on.
@@ -185,7 +175,7 @@ func (o *Owner) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *a
 // node begins anew from the last cut.
 func (o *Owner) Receive(ctx actor.Context) {
 	if _, stopping := ctx.Message().(*actor.Stopping); stopping {
-		o.writer.Wait() // the store may be closed once the owner has stopped
+		o.sealing.writer.Wait() // the store may be closed once the owner has stopped
 	}
 	if o.failed {
 		o.refuse(ctx)
@@ -221,6 +211,9 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 	case *SealRequest:
 		o.seal(ctx, m)
 		return nil
+	case goOn:
+		o.goOn(ctx)
+		return nil
 	case *applied:
 		return o.applied(ctx, m)
 	case *Committed:
@@ -253,6 +246,7 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		return err
 	}
 	o.speak(ctx)
+	o.work(ctx)
 	o.publishStats()
 	return nil
 }
@@ -307,56 +301,6 @@ func (o *Owner) checkEnds() error {
 	return o.part.EndInput()
 }
 
-// seal cuts: all that the partition pauses for. The changes are applied to the local store
-// beside the owner, one seal at a time. Meanwhile the store is behind only in what is in
-// memory anyway, because trips leave memory after their changes are applied.
-func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
-	switch {
-	case o.applying != nil:
-		o.waiting = append(o.waiting, m)
-		return
-	case !o.changed && o.cut <= o.committed && (m.Anyway == nil || !m.Anyway()):
-		m.Done(Cut{Unchanged: true}, nil)
-		return
-	}
-	began := time.Now()
-	o.part.SetTell(m.Tell)
-	o.part.SetLayout(m.Layout)
-	cut := Cut{Sealed: o.part.Seal(int64(m.Number)), LogNext: o.logNext}
-	o.changed = false
-	o.cut = m.Number
-	o.applying = m
-	o.pause = time.Since(began)
-	o.publishStats()
-	self, root, state := ctx.Self(), ctx.ActorSystem().Root, o.spec.State
-	o.writer.Go(func() {
-		err := state.Apply(cut.Changes)
-		cut.Changes = nil
-		if err == nil {
-			cut.Snapshot, err = state.Snapshot()
-		}
-		root.Send(self, &applied{cut, err})
-	})
-}
-
-// applied ends a seal, and begins the next if one waits.
-func (o *Owner) applied(ctx actor.Context, m *applied) error {
-	if m.err != nil { // memory and store no longer agree
-		return fmt.Errorf("partition %d: seal %d: %w", o.spec.Partition, o.applying.Number, m.err)
-	}
-	done := o.applying.Done
-	o.applying = nil
-	o.part.Sweep(o.spec.IdleSeals, o.spec.MaxResident)
-	o.publishStats()
-	done(m.cut, nil)
-	waiting := o.waiting
-	o.waiting = nil
-	for _, w := range waiting {
-		o.seal(ctx, w)
-	}
-	return nil
-}
-
 // speak gives the outlet the next alerts, one lot at a time.
 func (o *Owner) speak(ctx actor.Context) {
 	alerts := o.part.Unsent()
@@ -392,24 +336,13 @@ func respond[T trip.View | trip.Explanation](ctx actor.Context, v T, known bool,
 
 func (o *Owner) publishStats() {
 	s := &Stats{Partition: o.spec.Partition, Watermark: o.part.Watermark(), Ledger: o.part.Ledger(), Resident: o.part.Resident(),
-		Alerts: len(o.part.Unsent()), Held: o.held, Done: o.done, SealPause: o.pause}
+		Alerts: len(o.part.Unsent()), Held: o.held, Done: o.done, SealPause: o.sealing.told}
 	s.Bills, s.Windows, s.Letters = o.part.Waiting()
 	for _, t := range schemas.Inputs {
 		s.Positions[t] = o.part.Position(t)
 		s.Idle[t] = o.part.SourceIdle(t)
 	}
 	o.stats.Store(s)
-}
-
-// abandonSeals answers those who wait for a cut.
-func (o *Owner) abandonSeals() {
-	if o.applying != nil {
-		o.waiting = append(o.waiting, o.applying)
-	}
-	for _, m := range o.waiting {
-		m.Done(Cut{}, ErrOwnerFailed)
-	}
-	o.applying, o.waiting = nil, nil
 }
 
 func (o *Owner) fail(ctx actor.Context, err error) {
@@ -425,7 +358,7 @@ func (o *Owner) refuse(ctx actor.Context) {
 		m.release()
 	case *SealRequest:
 		m.Done(Cut{}, ErrOwnerFailed)
-	case *applied:
+	case *applied, goOn:
 		o.abandonSeals()
 	case *ViewQuery, *ExplainQuery:
 		ctx.Respond(ErrOwnerFailed)

@@ -7,5 +7,5 @@
 // wait in it until the shell takes them. It must never know Kafka, actors or disks; trips
 // are run through the Runner port and fetched back through the Store port.
 //
-// Start reading at Partition.Consume, then clock.go (time), seal.go (the cut).
+// Start reading at Partition.Consume, then clock.go (time), seal.go and cutting.go (the cut).
 package partition

@@ -81,8 +81,10 @@ type Partition struct {
 	looked    schemas.Millis // by lookAhead; means nothing
 	seals     int32          // made by this partition object
 	open      []openSeal
-	dirty     []*Slot
-	scratch   []byte // of the row being written, empty in between
+	cutting   *cutting // the seal that is being written; nil = none
+	sweep     *sweep   // that is under way; nil = none
+	dirty     []*Slot  // changed since the last cut
+	scratch   []byte   // of the row being written, empty in between
 	tell      Tell
 	told      [schemas.NumInputs]verdictLog // since the base's cut
 	summaries map[schemas.TripID]summary    // told since the base's cut
@@ -279,6 +281,9 @@ func (p *Partition) fire() error {
 }
 
 func (p *Partition) advance(s *Slot) {
+	if p.writeFirst(s); s.Trip.Expired() {
+		return
+	}
 	p.env.Watermark = p.clock.watermark
 	if panicked := p.runner.Advance(s, &p.env); panicked != "" {
 		// A timer that panics would do so for ever: say so, and leave the trip be until its

@@ -1,10 +1,10 @@
 package partition
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"taximeter/actors/rule"
@@ -41,111 +41,11 @@ type openSeal struct {
 	next                    [schemas.NumInputs]schemas.Offset
 }
 
-// Seal cuts. Between two batches the partition's memory is a cut, so nothing waits.
-//
-// Seals that are not committed yet are cumulative: each outbox begins at the base's cut,
-// and items stay until Committed.
+// Seal cuts and writes all at once; see Cut.
 func (p *Partition) Seal(number int64) Sealed {
-	p.seals++
-	out := Sealed{Watermark: p.clock.watermark, Unsent: slices.Clone(p.alerts.unsent), Reached: p.abandoned == nil}
-	for i := range p.positions {
-		out.Next[i] = p.positions[i].Next
-	}
-	for id := range p.alerts.suppress {
-		out.Seen = append(out.Seen, id)
-	}
-	slices.Sort(out.Seen)
-	const rowsPerTrip = 3 // head, points, timer; a timer that moved is one more, and so is a new trip's pointer
-	var in slab
-	out.Changes = append(make([]Change, 0, 1+(rowsPerTrip+1)*len(p.dirty)), Change{[]byte(keyHeader), p.header(out.Seen)})
-	trips := p.tellTrips(number)
-	for _, s := range p.dirty {
-		if p.trips[s.ID()] == s { // else it expired and a new trip took its rows over
-			out.Changes = p.write(out.Changes, s, &in)
-		}
-	}
-	p.dirty = p.dirty[:0]
-	o := openSeal{number, len(p.effects.Bills), len(p.effects.Windows), len(p.letters), out.Next}
-	p.open = append(p.open, o)
-	out.Outbox = schemas.Outbox{Bills: slices.Clip(p.effects.Bills), Windows: slices.Clip(p.effects.Windows),
-		DeadLetters: slices.Clip(p.letters), Verdicts: p.tellVerdicts(), Trips: trips}
-	// Later effects go to arrays of their own: the sealed outbox is read in other goroutines.
-	p.effects.Bills, p.effects.Windows, p.letters = out.Outbox.Bills, out.Outbox.Windows, out.Outbox.DeadLetters
+	p.Cut(number)
+	out, _ := p.Write(math.MaxInt)
 	return out
-}
-
-// slab hands out copies in pieces of large allocations: the rows of a seal live and die together.
-type slab struct{ free []byte }
-
-const slabBytes = 64 << 10
-
-func (s *slab) keep(b []byte) []byte {
-	if len(b) > len(s.free) {
-		s.free = make([]byte, max(len(b), slabBytes))
-	}
-	n := copy(s.free, b)
-	kept := s.free[:n:n]
-	s.free = s.free[n:]
-	return kept
-}
-
-// write appends the rows of one changed trip.
-func (p *Partition) write(rows []Change, s *Slot, in *slab) []Change {
-	s.dirty = false
-	due := s.Trip.Due()
-	gone := s.Trip.Expired()
-	put := func(key, value []byte) {
-		rows = append(rows, Change{in.keep(key), in.keep(value)})
-		p.scratch = value[:0]
-	}
-	remove := func(key []byte) { rows = append(rows, Change{in.keep(key), nil}) }
-	var keys [2][64]byte // ids are rarely longer
-	entry := appendTripKey(keys[0][:0], s.ID())
-	if s.place == nowhere && !gone {
-		if s.place = p.layout.place(p.clock.watermark); s.place != underID {
-			put(entry, s.place.appendPointer(p.scratch))
-		}
-	}
-	head := s.place.appendHeadKey(keys[1][:0], s.ID())
-	point := func(part int) []byte { return binary.BigEndian.AppendUint32(head, uint32(part)) }
-	if s.Trip.HasNewPoints() && !gone {
-		part, points := s.Trip.AppendPoints(p.scratch)
-		put(point(part), points)
-	}
-	parts := s.Trip.Parts()
-	if gone {
-		parts = 0
-	}
-	for i := parts; i < int(s.parts); i++ {
-		remove(point(i))
-	}
-	s.parts = uint8(parts)
-	switch {
-	case !gone:
-		put(head, s.Trip.AppendHead(binary.AppendUvarint(p.scratch, uint64(parts))))
-	case s.place == nowhere: // it came and went between two seals
-	case s.place == underID:
-		remove(head)
-	default:
-		remove(head)
-		remove(entry)
-	}
-	if gone {
-		due, s.place = schemas.EndOfTime, nowhere
-	}
-	if s.stored != due {
-		if s.stored != schemas.EndOfTime {
-			remove(appendDueKey(p.scratch, DueTrip{s.stored, s.ID()}))
-		}
-		if due != schemas.EndOfTime {
-			rows = append(rows, Change{in.keep(appendDueKey(p.scratch, DueTrip{due, s.ID()})), []byte{}})
-		}
-		s.stored = due
-	}
-	if gone && p.store == nil {
-		p.forget(s) // else Sweep does: until then the store still has its rows
-	}
-	return rows
 }
 
 func (p *Partition) forget(s *Slot) {
@@ -189,35 +89,6 @@ func after[T any](s []T, n int) []T {
 // Waiting is how many bills, windows and dead letters no committed seal holds yet.
 func (p *Partition) Waiting() (bills, windows, letters int) {
 	return len(p.effects.Bills), len(p.effects.Windows), len(p.letters)
-}
-
-// Sweep lets clean trips leave memory that did not change in the last idle seals, and
-// more of them while over maxResident. Of the others, points leave that the store has. Call
-// it when the last seal's changes are applied.
-func (p *Partition) Sweep(idle int64, maxResident int) (evicted int) {
-	if p.store == nil {
-		return 0
-	}
-	for _, s := range p.trips {
-		if s.Trip.Expired() && !s.dirty {
-			p.forget(s)
-			continue
-		}
-		stale := int64(s.touched)+idle < int64(p.seals) || len(p.trips) > maxResident
-		// A trip due soon must stay: the store is not asked again for instants before loadedTo.
-		if s.dirty || !stale || s.Trip.Due() <= p.loadedTo || p.awaiting[s.ID()] {
-			if p.abandoned == nil { // what it left is compared with windows in memory
-				s.Trip.Settle()
-			}
-			continue
-		}
-		p.forget(s)
-		evicted++
-	}
-	if evicted > 0 || len(p.timers) > len(p.trips)+len(p.trips)/4 {
-		p.timers.compact()
-	}
-	return evicted
 }
 
 // header is all of the partition but its trips.

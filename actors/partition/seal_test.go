@@ -145,8 +145,9 @@ func (s setup) play(t rapid.TB, steps []step, known int, interrupted bool) histo
 			seal()
 			p = s.restore(t, rows, now)
 		case st.kind == stepSweep:
-			p.Sweep(0, 0) // what changed since the last seal must stay
+			p.StartSweep(0, 0) // what changed since the last seal must stay
 		}
+		p.SweepSome(1)
 	}
 	h.views = make(map[schemas.TripID]trip.View)
 	view := func() {

@@ -18,7 +18,7 @@ type Slot struct {
 	touched   int32          // p.seals when it last changed
 	place     place          // where its rows lie in the store
 	parts     uint8          // rows of points in the store
-	dirty     bool           // changed since the last seal
+	dirty     bool           // changed, and not written since
 }
 
 func (s *Slot) ID() schemas.TripID { return s.Trip.ID() }
@@ -58,6 +58,7 @@ func (p *Partition) find(id schemas.TripID) (*Slot, error) {
 	if s == nil {
 		return p.load(id)
 	}
+	p.writeFirst(s)
 	if s.Trip.Expired() {
 		return nil, nil
 	}

@@ -32,9 +32,7 @@ func TestSweptTripsLeaveTheTimersToo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, c := range p.Seal(int64(round)).Changes {
-			store[string(c.Key)] = c.Value
-		}
+		store.apply(p.Seal(int64(round)).Changes)
 		if evicted := p.Sweep(0, 0); evicted != trips || p.Resident() != 0 || len(p.timers) != 0 || len(p.dirty) != 0 {
 			t.Fatalf("round %d: evicted %d; still %d trips, %d timers, %d dirty", round, evicted, p.Resident(), len(p.timers), len(p.dirty))
 		}
@@ -67,6 +65,68 @@ func TestTimersOfTripsUnderWayDoNotPileUp(t *testing.T) {
 		p.Sweep(1<<40, 1<<40)
 		if timers := len(p.timers); timers > trips*5/4+1 {
 			t.Fatalf("after %d positions of each: %d timers of %d trips", n+1, timers, p.Resident())
+		}
+	}
+}
+
+// rides makes records of ride events; offsets count up by themselves.
+func rides() func(id schemas.TripID, at schemas.Millis) schemas.Record {
+	next := schemas.Offset(0)
+	return func(id schemas.TripID, at schemas.Millis) schemas.Record {
+		next++
+		return schemas.Record{AppendedAt: schemas.NoTime, Offset: next - 1, Event: schemas.Event{Topic: schemas.Rides,
+			Kind: schemas.RideRequest, TripID: id, EventID: schemas.EventID(fmt.Sprint("e", next)), At: at}}
+	}
+}
+
+func mustConsume(t *testing.T, p *Partition, records ...schemas.Record) {
+	t.Helper()
+	if err := p.Consume(&schemas.Batch{Records: records}, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A sweep lets go of what the last seal has stored: it must not go on when the next cut is made.
+func TestACutEndsASweep(t *testing.T) {
+	store, ride := rows{}, rides()
+	p := New(0, File, DefaultSettings(), &rule.Book{}, Direct{}, store, 0)
+	mustConsume(t, p, ride("a", schemas.MinInstant), ride("b", schemas.MinInstant), ride("c", schemas.MinInstant))
+	store.apply(p.Seal(1).Changes)
+	p.StartSweep(0, 0)
+	if evicted, over := p.SweepSome(1); evicted != 1 || over {
+		t.Fatalf("evicted %d of one, over %v", evicted, over)
+	}
+	p.Cut(2)
+	if evicted, over := p.SweepSome(3); evicted != 0 || !over || p.Resident() != 2 {
+		t.Errorf("evicted %d behind the cut, over %v; %d trips stay", evicted, over, p.Resident())
+	}
+}
+
+// A trip that begins again, while the sweep comes to what is left of its forerunner, stays.
+func TestATripThatBeginsDuringASweepStays(t *testing.T) {
+	settings := DefaultSettings()
+	settings.Trip.Horizon, settings.Trip.OpenHorizon, settings.Trip.SummaryHorizon = schemas.Minute, schemas.Minute, schemas.Minute
+	store, ride := rows{}, rides()
+	p := New(0, File, settings, &rule.Book{}, Direct{}, store, 0)
+	mustConsume(t, p, ride("a", schemas.MinInstant), ride("b", schemas.MinInstant+schemas.Day))
+	if s := p.trips["a"]; !s.Trip.Expired() {
+		t.Fatal("the first trip has not expired")
+	}
+	store.apply(p.Seal(1).Changes)
+	p.StartSweep(1<<40, 1<<40)
+	mustConsume(t, p, ride("a", schemas.MinInstant+schemas.Day))
+	p.SweepSome(2)
+	if s := p.trips["a"]; s == nil || s.Trip.Expired() {
+		t.Error("the new trip is gone")
+	}
+}
+
+func (r rows) apply(changes []Change) {
+	for _, c := range changes {
+		if c.Value == nil {
+			delete(r, string(c.Key))
+		} else {
+			r[string(c.Key)] = c.Value
 		}
 	}
 }

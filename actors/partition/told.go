@@ -77,21 +77,20 @@ type summary struct {
 	seal int64 // the newest that told it
 }
 
-// tellTrips summarises the dirty trips under the seal of that number, and gives all
-// summaries since the base's cut.
-func (p *Partition) tellTrips(number int64) []schemas.TripSummary {
-	if !p.tell.Trips {
-		return nil
+// summarise tells a trip as it stands at the cut under way.
+func (p *Partition) summarise(s *Slot) {
+	if !p.tell.Trips || s.Trip.Expired() {
+		return
 	}
 	if p.summaries == nil {
 		p.summaries = make(map[schemas.TripID]summary)
 	}
-	for _, s := range p.dirty {
-		if p.trips[s.ID()] == s && !s.Trip.Expired() {
-			p.summaries[s.ID()] = summary{s.Trip.Summary(p.clock.watermark), number}
-		}
-	}
-	if len(p.summaries) == 0 {
+	p.summaries[s.ID()] = summary{s.Trip.Summary(p.cutting.sealed.Watermark), p.cutting.number}
+}
+
+// tellTrips gives all summaries since the base's cut.
+func (p *Partition) tellTrips() []schemas.TripSummary {
+	if !p.tell.Trips || len(p.summaries) == 0 {
 		return nil
 	}
 	all := make([]schemas.TripSummary, 0, len(p.summaries))

@@ -1,0 +1,72 @@
+package host_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"taximeter/actors/host"
+	"taximeter/actors/partition"
+	"taximeter/actors/rule"
+	"taximeter/schemas"
+)
+
+// watched is a State that tells when changes come.
+type watched struct {
+	*rows
+	applied chan struct{}
+}
+
+func (w watched) Apply(changes []partition.Change) error {
+	w.applied <- struct{}{}
+	return w.rows.Apply(changes)
+}
+
+// However much has changed, events do not wait until a seal is written; and it does not hold them.
+func TestEventsPassWhileASealIsWritten(t *testing.T) {
+	state := watched{&rows{content: make(map[string][]byte)}, make(chan struct{}, 2)}
+	r := newRunOn(t, &rule.Book{}, state, 0)
+	const changed = 3000
+	trips := make([]schemas.TripID, changed)
+	for i := range trips {
+		trips[i] = schemas.TripID(fmt.Sprint("c", i))
+	}
+	r.deliver(schemas.RideStart, t0, trips...)
+
+	busy, free := make(chan struct{}), make(chan struct{})
+	r.send(&host.Delivery{Batch: &schemas.Batch{}, Release: func() { close(busy); <-free }})
+	<-busy
+	cut := make(chan host.Cut, 1)
+	r.send(&host.SealRequest{Number: 1, Layout: partition.ByAge, Done: func(c host.Cut, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		cut <- c
+	}})
+	r.send(&host.Delivery{Batch: &schemas.Batch{}}) // some is written behind it
+	passed := make(chan struct{})
+	last := schemas.Record{Offset: changed, AppendedAt: schemas.NoTime, Key: []byte("c7"),
+		Event: schemas.Event{Topic: schemas.Rides, Kind: schemas.RideRating, TripID: "c7", EventID: "later", At: t0}}
+	r.send(&host.Delivery{Batch: &schemas.Batch{Records: []schemas.Record{last}}, Release: func() {
+		select {
+		case <-state.applied:
+			t.Error("the event waited until the seal was written")
+		case <-time.After(100 * time.Millisecond): // long enough for a seal that is written to show
+		}
+		close(passed)
+	}})
+	close(free)
+	<-passed
+	if next := (<-cut).Next[schemas.Rides]; next != changed {
+		t.Errorf("the seal ends at offset %d, want %d", next, changed)
+	}
+	for _, id := range trips {
+		if trip, err := partition.ReadTrip(state, id); err != nil || trip == nil {
+			t.Fatalf("trip %s: %v, %v", id, trip, err)
+		}
+	}
+	// What came behind the cut is in the next seal.
+	if c := r.seal(2); c.Unchanged || c.Next[schemas.Rides] != changed+1 {
+		t.Errorf("the second seal ends at %d", c.Next[schemas.Rides])
+	}
+}
