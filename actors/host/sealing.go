@@ -129,9 +129,9 @@ func (o *Owner) applied(ctx actor.Context, m *applied) error {
 	l.stage, l.request, l.cut = sweeping, nil, Cut{}
 	l.told, l.pause = l.pause, 0
 	o.publishStats()
+	ctx.Send(ctx.Self(), goOn{}) // first: what whoever is answered sends comes behind it
 	done(cut, nil)
 	l.paused(began)
-	ctx.Send(ctx.Self(), goOn{})
 	return nil
 }
 
@@ -140,6 +140,7 @@ func (o *Owner) rest(ctx actor.Context) {
 	l := &o.sealing
 	waiting := l.waiting
 	l.stage, l.waiting = resting, nil
+	o.publishStats()
 	for _, w := range waiting {
 		o.seal(ctx, w)
 	}
