@@ -16,14 +16,16 @@ import (
 type assignment struct {
 	client  *kgo.Client
 	answers *answers
+	lanes   int                // that it fetches
 	dropped map[string][]int32 // paused in the client, and nobody's
 }
 
-// consume fetches the lanes from where they stand.
+// consume fetches the lanes, which nobody does, from where they stand.
 func (a *assignment) consume(lanes ...*lane) {
 	from := map[string]map[int32]kgo.Offset{}
 	for _, l := range lanes {
-		l.stopped, l.paused = nil, false
+		l.stopped, l.paused, l.by = nil, false, a
+		a.lanes++
 		a.answers.forget(l)
 		if a.hasDropped(l) {
 			a.forget()
@@ -36,17 +38,21 @@ func (a *assignment) consume(lanes ...*lane) {
 	a.client.AddConsumePartitions(from)
 }
 
-// drop ends fetching the lanes. No poll may be under way: nothing of them comes of those that
-// follow.
-func (a *assignment) drop(lanes ...*lane) {
+// drop ends fetching a lane, by whom it may be. No poll of that may be under way: nothing of the lane
+// comes of those that follow.
+func (l *lane) drop() {
+	a := l.by
+	if a == nil {
+		return
+	}
+	l.by = nil
+	a.lanes--
+	a.client.PauseFetchPartitions(l.partitions())
 	if a.dropped == nil {
 		a.dropped = map[string][]int32{}
 	}
-	for _, l := range lanes {
-		a.client.PauseFetchPartitions(l.partitions())
-		if !a.hasDropped(l) {
-			a.dropped[l.topic.String()] = append(a.dropped[l.topic.String()], int32(l.partition))
-		}
+	if !a.hasDropped(l) {
+		a.dropped[l.topic.String()] = append(a.dropped[l.topic.String()], int32(l.partition))
 	}
 }
 
@@ -61,16 +67,16 @@ func (a *assignment) forget() {
 	clear(a.dropped)
 }
 
-// pause holds fetching back until resume.
-func (a *assignment) pause(l *lane) {
-	a.client.PauseFetchPartitions(l.partitions())
+// pause holds fetching back until resume. Somebody must fetch the lane.
+func (l *lane) pause() {
+	l.by.client.PauseFetchPartitions(l.partitions())
 	l.paused = true
 }
 
-func (a *assignment) resume(l *lane) {
-	a.client.ResumeFetchPartitions(l.partitions())
+func (l *lane) resume() {
+	l.by.client.ResumeFetchPartitions(l.partitions())
 	l.paused = false
-	a.answers.forget(l)
+	l.by.answers.forget(l)
 }
 
 func (l *lane) partitions() map[string][]int32 {

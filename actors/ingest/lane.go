@@ -36,12 +36,13 @@ type task struct {
 	source    *Source
 	partition schemas.Partition
 	deliver   func(*Batch)
+	added     time.Time
 	free      []*Batch // batches not out
 	lanes     [schemas.NumInputs]*lane
 }
 
 func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.Offset, deliver func(*Batch)) *task {
-	t := &task{source: s, partition: p, deliver: deliver}
+	t := &task{source: s, partition: p, deliver: deliver, added: time.Now()}
 	for range credit {
 		t.free = append(t.free, &Batch{home: t})
 	}
@@ -69,14 +70,15 @@ type lane struct {
 	checked time.Time      // when the broker was asked for end; zero = never
 	steady  bool           // records have come since it was added or resumed
 
-	missing  time.Time // since when the others wait, or waited in vain, for it; zero = they do not
-	held     bool      // by the owner
-	waiting  bool      // for a schema
-	why      error     // what the last attempt to get it said
-	paused   bool      // in the client
-	stopped  error     // out of the client
-	retried  bool      // when stopped: back soon, not only when added anew
-	failures int       // fetch errors in a row
+	missing  time.Time   // since when the others wait, or waited in vain, for it; zero = they do not
+	held     bool        // by the owner
+	waiting  bool        // for a schema
+	why      error       // what the last attempt to get it said
+	by       *assignment // fetches it; nil = nobody does
+	paused   bool        // in the client
+	stopped  error       // out of the client
+	retried  bool        // when stopped: back soon, not only when added anew
+	failures int         // fetch errors in a row
 }
 
 func (l *lane) push(records []*kgo.Record) {

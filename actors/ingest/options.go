@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -82,6 +83,8 @@ const (
 	// answered by itself. A partition alone must be able to fill it (fetchMaxPartitionBytes, which a broker may
 	// fill with whole batches only): else each fetch waits while that one catches up.
 	fetchMinBytes = 128 << 10
+	// quickMaxWait is how long a fetch may be under way when one partition more is added.
+	quickMaxWait = 10 * time.Millisecond
 	// maxLaneRecords is enough for any lane.
 	maxLaneRecords = 4096
 
@@ -110,20 +113,28 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// client makes a consumer without a group: assignment and offsets are the caller's.
-func (o Options) client(a *answers) (*kgo.Client, error) {
+// clients make consumers without a group: assignment and offsets are the caller's. quick is for
+// partitions that were just added.
+func (o Options) clients(a *answers) (usual, quick *kgo.Client, err error) {
 	lent := newBuffers()
-	return kgo.NewClient(append([]kgo.Opt{
+	common := append([]kgo.Opt{
 		kgo.DisableClientMetrics(), // a push at every close
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // their offsets are counted
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxWait(fetchMaxWait),
-		kgo.FetchMinBytes(fetchMinBytes),
 		kgo.FetchMaxBytes(fetchMaxBytes),
 		kgo.FetchMaxPartitionBytes(fetchMaxPartitionBytes),
 		kgo.MaxDecompressBatchBytes(maxDecompressed),
 		kgo.WithPools(lent),
-		kgo.WithHooks(lent, a), // how much batches expand, and when fetches are answered
-	}, o.Client...)...)
+		kgo.WithHooks(lent), // how much batches expand
+	}, o.Client...)
+	if usual, err = kgo.NewClient(append(slices.Clip(common), kgo.FetchMaxWait(fetchMaxWait), kgo.FetchMinBytes(fetchMinBytes),
+		kgo.WithHooks(a))...); err != nil { // when fetches are answered
+		return nil, nil, err
+	}
+	if quick, err = kgo.NewClient(append(slices.Clip(common), kgo.FetchMaxWait(quickMaxWait), kgo.FetchMinBytes(1))...); err != nil {
+		usual.Close()
+		return nil, nil, err
+	}
+	return usual, quick, nil
 }

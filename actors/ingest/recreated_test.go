@@ -25,9 +25,10 @@ func TestARecreatedTopicStops(t *testing.T) {
 	if _, err := w.admin().CreateTopics(w.ctx(), 4, 1, nil, schemas.TopicRides); err != nil {
 		t.Fatal(err)
 	}
-	got, ok := errors.AsType[*TopicRecreatedError](w.fault())
+	err := w.fault()
+	got, ok := errors.AsType[*TopicRecreatedError](err)
 	if !ok || *got != (TopicRecreatedError{schemas.Rides, 0, 1}) {
-		t.Fatalf("fault %+v", got)
+		t.Fatalf("fault %v", err)
 	}
 	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool { return errors.Is(s[schemas.Rides].Stopped, got) })
 }

@@ -21,10 +21,8 @@ var ErrClosed = errors.New("ingest is closed")
 // Source reads the partitions it is told to. Its methods may be called from any
 // goroutine but the one that calls Options.OnFault and the deliver functions.
 type Source struct {
-	o      Options
-	client *kgo.Client
-	admin  *kadm.Client
-	taken  assignment // the loop's
+	o     Options
+	admin *kadm.Client
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -32,13 +30,13 @@ type Source struct {
 
 	commands chan func() // to run on the loop
 	released chan *Batch
-	polled   chan kgo.Fetches
 	added    chan struct{} // a partition whose log ends are not known yet
 	heard    atomic.Pointer[time.Time]
 
 	// All below is the loop's.
 	tasks   map[schemas.Partition]*task
-	stop    context.CancelFunc // of the poll under way; nil = none
+	usual   *fetcher
+	quick   *fetcher // of what was just added
 	asking  map[schemaKey][]*lane
 	refused map[schemaKey]refusal
 	ids     [schemas.NumInputs][16]byte // of the topics as CheckTopics found them; zero = not looked
@@ -51,15 +49,15 @@ const releasedRoom = 1024
 func New(o Options) (*Source, error) {
 	o = o.withDefaults()
 	answers := newAnswers()
-	client, err := o.client(answers)
+	usual, quick, err := o.clients(answers)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{
-		o: o, client: client, admin: kadm.NewClient(client), taken: assignment{client: client, answers: answers}, ctx: ctx, cancel: cancel,
-		commands: make(chan func()), released: make(chan *Batch, releasedRoom), polled: make(chan kgo.Fetches, 1), added: make(chan struct{}, 1),
-		tasks: map[schemas.Partition]*task{}, asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
+		o: o, admin: kadm.NewClient(usual), ctx: ctx, cancel: cancel,
+		commands: make(chan func()), released: make(chan *Batch, releasedRoom), added: make(chan struct{}, 1),
+		tasks: map[schemas.Partition]*task{}, usual: newFetcher(usual, answers), quick: newFetcher(quick, answers), asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
 	}
 	now := time.Now()
 	s.heard.Store(&now)
@@ -72,7 +70,8 @@ func New(o Options) (*Source, error) {
 func (s *Source) Close() {
 	s.cancel()
 	s.running.Wait()
-	s.client.Close()
+	s.usual.client.Close()
+	s.quick.client.Close()
 }
 
 // Add starts reading a partition, which must not be read yet, at these offsets, each of
@@ -88,7 +87,7 @@ func (s *Source) add(p schemas.Partition, offsets [schemas.NumInputs]schemas.Off
 		return fmt.Errorf("partition %d is read already", p)
 	}
 	s.tasks[p] = newTask(s, p, offsets, deliver)
-	s.taken.consume(s.tasks[p].lanes[:]...)
+	s.quick.consume(s.tasks[p].lanes[:]...)
 	select {
 	case s.added <- struct{}{}:
 	default: // asked for already
@@ -106,9 +105,12 @@ func (s *Source) remove(p schemas.Partition) {
 	if t == nil {
 		return
 	}
-	s.quiesce()
+	s.quiesce(s.usual)
+	s.quiesce(s.quick)
 	delete(s.tasks, p)
-	s.taken.drop(t.lanes[:]...)
+	for _, l := range t.lanes {
+		l.drop()
+	}
 }
 
 // PauseTopic holds back one topic of a partition, until ResumeTopic: nothing of it is
@@ -149,14 +151,15 @@ func (s *Source) Status(p schemas.Partition) (status [schemas.NumInputs]LaneStat
 // first, when the Source was made.
 func (s *Source) Answered() time.Time { return *s.heard.Load() }
 
-// run owns tasks and lanes. At most one poll is under way, and only while some owner has
+// run owns tasks and lanes. Of a client at most one poll is under way, and only while some owner has
 // room and nothing to do: when all are busy, the client holds what it fetched ahead.
 func (s *Source) run() {
 	tick := time.NewTicker(patience / 4) // patience may run out while nothing else happens
 	defer tick.Stop()
 	for {
-		if s.stop == nil && s.hungry() {
-			s.poll()
+		if s.hungry() {
+			s.poll(s.usual)
+			s.poll(s.quick)
 		}
 		select {
 		case <-s.ctx.Done():
@@ -168,9 +171,12 @@ func (s *Source) run() {
 			if s.tasks[b.home.partition] == b.home {
 				s.serve(b.home)
 			}
-		case fetches := <-s.polled:
-			s.took(fetches)
+		case fetches := <-s.usual.polled:
+			s.took(s.usual, fetches)
+		case fetches := <-s.quick.polled:
+			s.took(s.quick, fetches)
 		case <-tick.C:
+			s.settle()
 			s.serveAll()
 		}
 	}
@@ -185,52 +191,40 @@ func (s *Source) hungry() bool {
 	return false
 }
 
-func (s *Source) poll() {
-	ctx, cancel := context.WithCancel(s.ctx)
-	s.stop = cancel
-	s.background(func() { s.polled <- s.client.PollRecords(ctx, pollRecords) })
-}
-
-// quiesce ends the poll under way, so that what it brought is not mistaken for what
-// comes after a change.
-func (s *Source) quiesce() {
-	if s.stop != nil {
-		s.stop()
-		s.took(<-s.polled)
-	}
-}
-
 // took sorts a poll into the lanes and serves the owners.
-func (s *Source) took(fetches kgo.Fetches) {
-	s.stop()
-	s.stop = nil
+func (s *Source) took(f *fetcher, fetches kgo.Fetches) {
+	f.ended()
 	now := time.Now()
-	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-		topic, ok := schemas.InputTopic(f.Topic)
-		t := s.tasks[schemas.Partition(f.Partition)]
-		if !ok {
-			if f.Err != nil && !errors.Is(f.Err, context.Canceled) && !errors.Is(f.Err, kgo.ErrClientClosed) {
-				s.o.OnFault(&FetchError{Err: f.Err})
-			}
-			return
-		}
-		if t == nil || t.lanes[topic].stopped != nil {
-			return
-		}
-		l := t.lanes[topic]
-		if wait, known := s.taken.answers.waited(l, f.Records, now); known {
-			s.o.OnWait(wait)
-		}
-		l.push(f.Records)
-		if f.Err != nil {
-			s.failed(l, f.Err)
-			return
-		}
-		l.failures = 0
-		// No news of when: it may have lain in the client while all owners were busy.
-		l.end = max(l.end, schemas.Offset(f.LastStableOffset))
-	})
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) { s.sort(f, p, now) })
+	s.settle()
 	s.serveAll()
+}
+
+// sort takes what a poll brought of one topic-partition.
+func (s *Source) sort(by *fetcher, f kgo.FetchTopicPartition, now time.Time) {
+	topic, ok := schemas.InputTopic(f.Topic)
+	t := s.tasks[schemas.Partition(f.Partition)]
+	if !ok {
+		if f.Err != nil && !errors.Is(f.Err, context.Canceled) && !errors.Is(f.Err, kgo.ErrClientClosed) {
+			s.o.OnFault(&FetchError{Err: f.Err})
+		}
+		return
+	}
+	if t == nil || t.lanes[topic].by != &by.assignment {
+		return
+	}
+	l := t.lanes[topic]
+	if wait, known := by.answers.waited(l, f.Records, now); known {
+		s.o.OnWait(wait)
+	}
+	l.push(f.Records)
+	if f.Err != nil {
+		s.failed(l, f.Err)
+		return
+	}
+	l.failures = 0
+	// No news of when: it may have lain in the client while all owners were busy.
+	l.end = max(l.end, schemas.Offset(f.LastStableOffset))
 }
 
 func (s *Source) serveAll() {
@@ -254,11 +248,11 @@ func (s *Source) serve(t *task) {
 	share = min(max(share, s.o.BatchRecords/2), maxLaneRecords)
 	for _, l := range t.lanes {
 		switch {
-		case l.stopped != nil: // not fetched
+		case l.by == nil: // not fetched
 		case !l.paused && l.queued >= share:
-			s.taken.pause(l)
+			l.pause()
 		case l.paused && l.queued <= share/2:
-			s.taken.resume(l)
+			l.resume()
 		}
 	}
 }
@@ -266,7 +260,7 @@ func (s *Source) serve(t *task) {
 // failed takes a lane out at once (the client would answer the same error thousands of times
 // a second), and puts it back later where that can help.
 func (s *Source) failed(l *lane, err error) {
-	s.taken.drop(l)
+	l.drop()
 	l.failures++
 	fault := &FetchError{Topic: l.topic.String(), Partition: l.partition, Stopped: standsStill(err), Err: err}
 	l.stopped, l.retried = fault, !fault.Stopped
@@ -290,7 +284,7 @@ func (s *Source) retry(l *lane) {
 		if s.pause(backoff) {
 			s.do(func() {
 				if s.owns(l) {
-					s.taken.consume(l)
+					s.usual.consume(l)
 				}
 			})
 		}

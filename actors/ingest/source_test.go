@@ -108,10 +108,13 @@ func TestNothingOfAnOlderAssignmentIsDelivered(t *testing.T) {
 		w.produce(w.client, record(schemas.Rides, 0, name(i)))
 	}
 	for i := range 20 {
-		w.add(0, [schemas.NumInputs]schemas.Offset{})
 		from, inbox := schemas.Offset(1+i%9), make(chan *Batch, credit)
 		if err := w.source.call(func() {
-			for end := time.Now().Add(deadline); len(w.source.polled) == 0 && time.Now().Before(end); {
+			if err := w.source.add(0, [schemas.NumInputs]schemas.Offset{}, func(*Batch) {}); err != nil {
+				t.Error(err)
+			}
+			w.source.poll(w.source.quick)
+			for end := time.Now().Add(deadline); len(w.source.quick.polled) == 0 && time.Now().Before(end); {
 				runtime.Gosched()
 			}
 			w.source.remove(0)

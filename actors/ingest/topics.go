@@ -196,6 +196,7 @@ func (s *Source) probed(ends kadm.ListedOffsets, asked time.Time) {
 		l := t.lanes[topic]
 		l.end, l.checked = max(schemas.Offset(o.Offset), l.fetched), asked // fetches may have come since
 	})
+	s.settle()
 	s.serveAll()
 }
 
@@ -219,7 +220,8 @@ func (s *Source) unknownID(l *lane) {
 	})
 }
 
-// outOfRange finds the exact gap and reports it. It runs beside the Source's goroutine.
+// outOfRange finds the exact gap and reports it, or that the topic is another one, which a client that sees it for the
+// first time cannot know. It runs beside the Source's goroutine.
 func (s *Source) outOfRange(l *lane) {
 	ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
 	defer cancel()
@@ -233,11 +235,18 @@ func (s *Source) outOfRange(l *lane) {
 	look(starts, err, &fault.LogStart)
 	ends, err := s.admin.ListEndOffsets(ctx, l.topic.String())
 	look(ends, err, &fault.LogEnd)
+	details, err := s.admin.ListTopics(ctx, l.topic.String())
+	now := details[l.topic.String()]
 	s.do(func() {
-		if s.owns(l) {
+		if !s.owns(l) {
+			return
+		}
+		if known := s.ids[l.topic]; known != [16]byte{} && err == nil && now.Err == nil && now.ID != known {
+			l.stopped = &TopicRecreatedError{l.topic, l.partition, l.fetched}
+		} else {
 			fault.Wanted = l.fetched
 			l.stopped = fault
-			s.o.OnFault(fault)
 		}
+		s.o.OnFault(l.stopped)
 	})
 }
