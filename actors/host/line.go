@@ -33,8 +33,10 @@ type line struct {
 	// settle looks after what was done last while there is nothing to do.
 	settle func(ctx context.Context) error
 
-	wake    chan struct{} // one slot
-	opened  chan struct{} // closed when the order was gone through once
+	after   <-chan struct{} // another's opened, which has the first second; nil = it has none before it
+	wake    chan struct{}   // one slot
+	opened  chan struct{}   // closed when the order was gone through once
+	took    Opening         // then
 	stopped chan struct{}
 	stop    context.CancelFunc
 }
@@ -69,6 +71,13 @@ const (
 
 func (l *line) run(ctx context.Context) {
 	defer close(l.stopped)
+	if l.after != nil {
+		select {
+		case <-l.after:
+		case <-time.After(resultsPatience):
+		case <-ctx.Done():
+		}
+	}
 	pause := firstPause
 	for ctx.Err() == nil {
 		err := l.open(ctx)
@@ -91,20 +100,27 @@ func (l *line) run(ctx context.Context) {
 	}
 }
 
+// Opening is how long each step of an opening took.
+type Opening struct{ Connected, Confirmed, ReadBack time.Duration }
+
 func (l *line) open(ctx context.Context) error {
+	began := time.Now()
 	if err := l.connect(ctx); err != nil {
 		return err
 	}
+	connected := time.Now()
 	e, err := l.confirm(ctx)
 	if err != nil {
 		return err
 	}
+	confirmed := time.Now()
 	if err := l.readBack(ctx, e); err != nil {
 		return err
 	}
 	select {
 	case <-l.opened:
 	default:
+		l.took = Opening{connected.Sub(began), confirmed.Sub(connected), time.Since(confirmed)}
 		close(l.opened)
 	}
 	return nil

@@ -37,7 +37,9 @@ type publishing struct {
 	pending []checkpoint.OutboxRef
 }
 
-func (p *publishing) begin() {
+// begin opens the line after another one, which may take its time.
+func (p *publishing) begin(other <-chan struct{}) {
+	p.after = other
 	p.name = "results"
 	p.connect = func(ctx context.Context) error {
 		to, err := p.dial(ctx)

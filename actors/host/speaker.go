@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"taximeter/checkpoint"
 	"taximeter/schemas"
@@ -29,8 +30,11 @@ type SpeakerSpec struct {
 type Speaker struct {
 	results publishing
 	alerts  alerting
-	opened  chan struct{}
 }
+
+// resultsPatience is how long outboxes, which are seconds old at best, let the alerts go before
+// them: a partition stands still until those are opened.
+const resultsPatience = time.Second
 
 // NewSpeaker starts sending for the run whose entry this is.
 func NewSpeaker(spec SpeakerSpec, e checkpoint.Entry) *Speaker {
@@ -38,23 +42,10 @@ func NewSpeaker(spec SpeakerSpec, e checkpoint.Entry) *Speaker {
 	s := &Speaker{
 		results: publishing{line: common, dial: spec.Publisher, outbox: spec.Outbox, pending: e.Pending},
 		alerts:  alerting{line: common, dial: spec.Alerts, logNext: e.Alerts.LogNext},
-		opened:  make(chan struct{}),
 	}
-	s.results.begin()
 	s.alerts.begin()
-	go s.open()
+	s.results.begin(s.alerts.opened)
 	return s
-}
-
-func (s *Speaker) open() {
-	for _, l := range []*line{&s.results.line, &s.alerts.line} {
-		select {
-		case <-l.opened:
-		case <-l.stopped:
-			return
-		}
-	}
-	close(s.opened)
 }
 
 // Close ends the sending; what was not sent stays in the chain.
@@ -63,8 +54,12 @@ func (s *Speaker) Close() {
 	s.alerts.close()
 }
 
-// Opened is closed when both lines have been opened once: then Sent tells what was sent before.
-func (s *Speaker) Opened() <-chan struct{} { return s.opened }
+// Opened is closed when the line of alerts has been opened once: then Sent tells what was sent before. No start
+// waits for the results: replay and sealing may run before they can be sent.
+func (s *Speaker) Opened() <-chan struct{} { return s.alerts.opened }
+
+// Opening is how long the parts of that opening took. Valid once Opened is closed.
+func (s *Speaker) Opening() Opening { return s.alerts.took }
 
 // Sent is the alerts that earlier runs had sent at or after the entry's log position, in
 // the order in which they were sent, and the position after them. Valid once Opened is closed and before Alerts is called.

@@ -135,6 +135,54 @@ func TestNothingIsSentBeforeTheOrderOfAnOpening(t *testing.T) {
 	}
 }
 
+// A start waits for the alerts that were sent, and not for a publisher.
+func TestAStartWaitsForNoResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &topics{alerts: []string{"a"}}
+		s := w.stuck(t, "open")
+		<-s.Opened()
+		if sent, next := s.Sent(); len(sent) != 1 || next != 1 {
+			t.Errorf("sent %v up to %d", sent, next)
+		}
+	})
+}
+
+// Alerts go first, but results do not wait for ever.
+func TestResultsAreNotHeldUpByAlerts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &topics{}
+		s := w.stuck(t, "open alerts")
+		began := time.Now()
+		eventually(t, "published", func() bool { return s.Published() == 9 })
+		if took := time.Since(began); took < time.Second {
+			t.Errorf("results went out after %s, beside the alerts", took)
+		}
+	})
+}
+
+// stuck is a speaker one of whose lines does not come to be connected.
+func (w *topics) stuck(t *testing.T, line string) *host.Speaker {
+	connect := func(ctx context.Context, name string) error {
+		if name == line {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return w.call(name, func() {})
+	}
+	s := host.NewSpeaker(host.SpeakerSpec{
+		Publisher: func(ctx context.Context) (host.Publisher, error) { return publisher{w}, connect(ctx, "open") },
+		Alerts:    func(ctx context.Context) (host.AlertSender, error) { return sender{w}, connect(ctx, "open alerts") },
+		Confirm:   func(context.Context) (checkpoint.Entry, error) { return checkpoint.Entry{Pending: pending(9)}, nil },
+		Outbox: func(context.Context, checkpoint.OutboxRef) (schemas.Outbox, error) {
+			return schemas.Outbox{Bills: make([]schemas.Bill, 1)}, nil
+		},
+		Revoked: func() {},
+		Log:     slog.New(slog.DiscardHandler),
+	}, checkpoint.Entry{})
+	t.Cleanup(s.Close)
+	return s
+}
+
 // An outbox with nothing for Kafka makes no transaction.
 func TestASilentOutboxIsPassedOver(t *testing.T) {
 	w := &topics{}

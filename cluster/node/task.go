@@ -156,7 +156,9 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 		}
 	}
 	root.Send(n.coordinator, attach(t))
-	n.log.Info("partition runs", "partition", p, "took", time.Since(began), "restored", restored, "opened", opened, "fetched", t.store.Fetched())
+	opening := t.speaker.Opening()
+	n.log.Info("partition runs", "partition", p, "took", time.Since(began), "restored", restored, "opened", opened, "fetched", t.store.Fetched(),
+		"connected", opening.Connected, "confirmed", opening.Confirmed, "read", opening.ReadBack)
 	return t, nil
 }
 

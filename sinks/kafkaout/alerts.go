@@ -29,16 +29,17 @@ type Alerts struct {
 // OpenAlerts fences all earlier senders of the partition's alerts. Partitions that the topic of alerts gets later
 // are used from the next opening on.
 func (k *Kafka) OpenAlerts(ctx context.Context, p schemas.Partition) (*Alerts, error) {
-	id := fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p)
-	n, err := k.partitions(ctx, schemas.TopicAlerts)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", id, err)
-	}
-	written := []place{{schemas.TopicAlertIDs, int32(p)}}
-	for i := range n {
-		written = append(written, place{schemas.TopicAlerts, i})
-	}
-	f, err := k.open(ctx, id, k.o.AlertTimeout, written...)
+	var n int32
+	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p), k.o.AlertTimeout, func() (written []place, err error) {
+		if n, err = k.partitions(ctx, schemas.TopicAlerts); err != nil {
+			return nil, err
+		}
+		written = append(written, place{schemas.TopicAlertIDs, int32(p)})
+		for i := range n {
+			written = append(written, place{schemas.TopicAlerts, i})
+		}
+		return written, nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -38,21 +38,36 @@ type fenced struct {
 }
 
 // open takes the transactional id: the broker fences its former holder, and what that had begun is ended in
-// the places that are written to, before this returns; where nobody answers, before it is written to.
-func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, written ...place) (*fenced, error) {
+// the places that are written to, before this returns; where nobody answers, before it is written to. written is
+// asked meanwhile.
+func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, written func() ([]place, error)) (*fenced, error) {
+	var asking sync.WaitGroup
+	var about []place
+	var unknown error
+	asking.Go(func() { about, unknown = written() })
 	f, err := k.o.fence(ctx, id, timeout)
+	asking.Wait()
 	if err != nil {
 		return nil, err
 	}
-	for _, at := range written {
+	if unknown != nil {
+		f.Close()
+		return nil, fmt.Errorf("open %s: %w", id, unknown)
+	}
+	for _, at := range about {
 		f.unended[at] = nil
 	}
-	err = k.endLeftOpen(ctx, f, written)
+	err = k.endLeftOpen(ctx, f, about)
 	if f.asked = time.Now(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// these are places that are known without asking.
+func these(all ...place) func() ([]place, error) {
+	return func() ([]place, error) { return all, nil }
 }
 
 func (o Options) fence(ctx context.Context, id string, timeout time.Duration) (*fenced, error) {

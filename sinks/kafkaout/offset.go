@@ -1,8 +1,10 @@
 package kafkaout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,6 +17,17 @@ const (
 	endOfLog   int64 = -1
 	startOfLog int64 = -2
 )
+
+// bounds are where a partition's log begins and ends; the questions go out at once, for a partition may stand still
+// until they are answered.
+func (k *Kafka) bounds(ctx context.Context, topic string, p schemas.Partition) (start, end schemas.Offset, err error) {
+	var asking sync.WaitGroup
+	var failed error
+	asking.Go(func() { start, failed = k.offset(ctx, topic, p, startOfLog) })
+	end, err = k.offset(ctx, topic, p, endOfLog)
+	asking.Wait()
+	return start, end, cmp.Or(failed, err)
+}
 
 // offset is that of the first record of a partition at or after an instant; the end's when there is none.
 //

@@ -26,8 +26,8 @@ type marker struct {
 
 // OpenPublisher fences all earlier publishers of the partition.
 func (k *Kafka) OpenPublisher(ctx context.Context, p schemas.Partition) (*Publisher, error) {
-	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-%d", k.o.Namespace, p), k.o.PublishTimeout, place{schemas.TopicPayments, int32(p)},
-		place{schemas.TopicWindows, int32(p)}, place{schemas.TopicDLQ, int32(p)}, place{schemas.TopicCommits, int32(p)})
+	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-%d", k.o.Namespace, p), k.o.PublishTimeout, these(place{schemas.TopicPayments, int32(p)},
+		place{schemas.TopicWindows, int32(p)}, place{schemas.TopicDLQ, int32(p)}, place{schemas.TopicCommits, int32(p)}))
 	if err != nil {
 		return nil, err
 	}

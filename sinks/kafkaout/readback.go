@@ -28,11 +28,7 @@ func (k *Kafka) readBack(ctx context.Context, topic string, p schemas.Partition,
 // It reads to the high watermark and not to the last stable offset: another namespace's
 // open transaction holds the latter back, and our newest marker may lie behind it.
 func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, from schemas.Offset, each func(*kgo.Record) error) (schemas.Offset, error) {
-	start, err := k.offset(ctx, topic, p, startOfLog)
-	if err != nil {
-		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
-	}
-	end, err := k.offset(ctx, topic, p, endOfLog)
+	start, end, err := k.bounds(ctx, topic, p)
 	if err != nil {
 		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
 	}
@@ -43,7 +39,8 @@ func (k *Kafka) read(ctx context.Context, topic string, p schemas.Partition, fro
 	client, err := kgo.NewClient(k.o.clientOpts(
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {int32(p): kgo.NewOffset().At(int64(next))}}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(), // the last record is a transaction's
+		kgo.KeepControlRecords(),   // the last record is a transaction's
+		kgo.DisableFetchSessions(), // there is mostly one fetch, and a session would have to be closed
 	)...)
 	if err != nil {
 		return 0, fmt.Errorf("read %s/%d back: %w", topic, p, err)
