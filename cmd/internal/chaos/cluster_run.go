@@ -39,6 +39,7 @@ type clusterRun struct {
 	times Times
 
 	settled chan struct{} // closed when the cluster is whole for the first time, and acts begin
+	acted   chan struct{} // closed when they have ended, if anything is to be seen after them
 }
 
 // usualLapse is how much faster than its own the city's time goes at most. Topics may be seen a
@@ -214,16 +215,23 @@ const (
 	alertDeadline = 10 * time.Second
 )
 
+// longestStill is how long nothing happens after the acts at most, though these took longer.
+const longestStill = 30 * time.Second
+
 // live lets the acts happen while events come in: from before the cluster is whole, for nodes that
 // meet no event for half a minute let time follow the wall clock, and what comes then is too late.
 func (c *clusterRun) live(ctx context.Context) (err error) {
 	feeding, enough := context.WithCancel(ctx)
 	watching, seen := context.WithCancel(ctx)
 	fed := make(chan error, 1)
-	c.settled = make(chan struct{})
+	c.settled, c.acted = make(chan struct{}), make(chan struct{})
 	watched := c.observe(watching)
 	go func() { fed <- c.feed(feeding) }()
 	began, err := c.acts(ctx)
+	if c.cs.Still && err == nil {
+		close(c.acted)
+		pause(ctx, min(time.Since(began), longestStill))
+	}
 	if c.watch != nil {
 		pause(ctx, alertsAfter)
 	}
@@ -238,7 +246,7 @@ func (c *clusterRun) live(ctx context.Context) (err error) {
 	c.fleet.mu.Lock()
 	c.times.Move, c.times.Applied, c.times.Parts, c.times.Unmoved = c.fleet.moves.runs.took, c.fleet.moves.applied.took, maps.Clone(c.fleet.moves.parts), c.fleet.moves.failed
 	c.fleet.mu.Unlock()
-	c.times.Wait = c.waits.samples
+	c.times.Wait, c.times.Still = c.waits.samples, c.waits.still
 	if c.watch != nil {
 		c.times.Alert = c.watch.between(began, ended, func(schemas.Partition) bool { return false })
 	}

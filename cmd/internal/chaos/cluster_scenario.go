@@ -75,6 +75,7 @@ type ClusterScenario struct {
 	State      int64    // bytes that the partitions of one node have, beside what the events make
 	Weights    []int    // of the nodes; empty = all alike
 	Zones      []string // of the nodes; empty = none
+	Still      bool     // nothing happens after the acts for as long, to compare with
 	Tables     bool     // a lake and analytical tables are kept in PostgreSQL, and checked
 }
 
@@ -102,6 +103,9 @@ func (s ClusterScenario) events() int64 {
 			seconds += 15
 		}
 		seconds += int(s.State / slowestCopy) // until all standbys are warm again
+	}
+	if s.Still {
+		seconds += int(longestStill.Seconds())
 	}
 	return min(int64(s.Rate)*int64(max(seconds, 15)), mostEvents)
 }

@@ -175,6 +175,24 @@ func TestWaitsAreThoseOfTheActs(t *testing.T) {
 	}
 }
 
+func TestWaitsWhileNothingHappensAreToldApart(t *testing.T) {
+	inf := math.Inf(1)
+	w := waits{begun: true, before: make(map[string]histogram), last: make(map[string]histogram)}
+	w.look("a", histogram{0.01: 2, 0.1: 2, inf: 2})
+	w.settle()
+	w.look("a", histogram{0.01: 2, 0.1: 3, inf: 3})
+	w.settle() // is told so again and again
+	w.look("a", histogram{0.01: 3, 0.1: 4, inf: 4})
+	w.end()
+	const ms = time.Millisecond
+	if want := []time.Duration{10 * ms, 10 * ms}; !slices.Equal(w.samples, want) {
+		t.Errorf("waits %v, want %v", w.samples, want)
+	}
+	if want := []time.Duration{10 * ms, 100 * ms}; !slices.Equal(w.still, want) {
+		t.Errorf("waits while nothing happens %v, want %v", w.still, want)
+	}
+}
+
 func TestWaitsAreReadFromTheMetric(t *testing.T) {
 	m := admin.NewInputWaits()
 	for _, s := range []float64{0.0001, 0.0001, 0.06, 1e6} {

@@ -18,6 +18,7 @@ type Times struct {
 	Join    []time.Duration // from a process's start until the cluster is balanced
 	Rejoin  []time.Duration // from healing until the node is a member that runs what is its
 	Wait    []time.Duration // of partitions that stay where they are: for how long records could be read and were not, at most
+	Still   []time.Duration // the same of all partitions while nothing happens
 	Alert   []time.Duration // from an event's being sent until the alert that it decides can be read
 }
 
@@ -37,6 +38,7 @@ func (t *Times) Add(o Times) {
 	t.Join = append(t.Join, o.Join...)
 	t.Rejoin = append(t.Rejoin, o.Rejoin...)
 	t.Wait = append(t.Wait, o.Wait...)
+	t.Still = append(t.Still, o.Still...)
 	t.Alert = append(t.Alert, o.Alert...)
 }
 

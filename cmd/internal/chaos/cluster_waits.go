@@ -21,6 +21,8 @@ type waits struct {
 	before  map[string]histogram // of a process that lived already when this began
 	last    map[string]histogram // by node, of its process now
 	samples []time.Duration      // of processes that are gone, and in the end of all
+	still   []time.Duration      // of those, since nothing happens any more
+	quiet   bool
 }
 
 // histogram is how many samples were at most so long, by seconds.
@@ -55,6 +57,11 @@ func (c *clusterRun) observe(ctx context.Context) <-chan error {
 				}
 			}
 			c.waits.begun = true
+			select {
+			case <-c.acted:
+				c.waits.settle()
+			default:
+			}
 		}
 		c.waits.end()
 		ended <- <-watching
@@ -83,11 +90,25 @@ func (w *waits) gone(node string) {
 		if math.IsInf(bound, 1) { // no longer than twice the longest that is told apart
 			bound = 2 * bounds[i-1]
 		}
-		w.samples = append(w.samples, slices.Repeat([]time.Duration{time.Duration(bound * float64(time.Second))}, int(upTo-less))...)
+		into := &w.samples
+		if w.quiet {
+			into = &w.still
+		}
+		*into = append(*into, slices.Repeat([]time.Duration{time.Duration(bound * float64(time.Second))}, int(upTo-less))...)
 		less = upTo
 	}
 	delete(w.last, node)
 	delete(w.before, node)
+}
+
+// settle begins the time in which nothing happens.
+func (w *waits) settle() {
+	if w.quiet {
+		return
+	}
+	now := maps.Clone(w.last)
+	w.end()
+	w.quiet, w.before, w.last = true, maps.Clone(now), now
 }
 
 func (w *waits) end() {

@@ -88,7 +88,7 @@ func run(ctx context.Context) error {
 				return err
 			}
 		}
-		s.Rate, s.Lapse, s.Standbys, s.State, s.Tables = *rate, *lapse, *standbys, bytes, *tables
+		s.Rate, s.Lapse, s.Standbys, s.State, s.Tables, s.Still = *rate, *lapse, *standbys, bytes, *tables, *figures
 		if *every > 0 {
 			s.Checkpoint = *every
 		}
@@ -128,7 +128,7 @@ func run(ctx context.Context) error {
 func kinds(t chaos.Times) []pauses {
 	return []pauses{{"silent node to taken over", t.TakeOver, 0}, {"node without Kafka or store to taken over", t.Resign, 0},
 		{"pause of a planned move", t.Move, t.Unmoved}, {"the same until the first records are applied", t.Applied, 0}, {"start to balanced", t.Join, 0}, {"healed to balanced", t.Rejoin, 0},
-		{"wait to be read in a partition that stays, at most", t.Wait, 0}, {"event to alert", t.Alert, 0}}
+		{"wait to be read in a partition that stays, at most", t.Wait, 0}, {"the same while nothing happens", t.Still, 0}, {"event to alert", t.Alert, 0}}
 }
 
 type pauses struct {
