@@ -22,7 +22,8 @@ type Chain struct {
 	ns    Namespace
 	tip   Manifest // the highest seen; Number 0 = not looked yet
 	// seen holds decoded manifests of [tip.Oldest, tip]: they never change while retained.
-	seen map[Number]Manifest
+	seen   map[Number]Manifest
+	parsed parsed
 }
 
 // NewChain looks at nothing yet.
@@ -136,7 +137,7 @@ func (c *Chain) Read(ctx context.Context, n Number) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, fmt.Errorf("read manifest %d: %w", n, err)
 	}
-	return DecodeManifest(key, data)
+	return c.parsed.manifest(key, data)
 }
 
 func (c *Chain) advance(m Manifest) {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"taximeter/checkpoint"
+	"taximeter/checkpoint/storetest"
 	"taximeter/schemas"
 )
 
@@ -212,6 +214,19 @@ func BenchmarkManifest(b *testing.B) {
 			}
 		}
 	})
+	b.Run("decode one after another", func(b *testing.B) {
+		mem := storetest.NewMemory()
+		if err := mem.Put(ctx, m.Namespace.Manifest(m.Number), bytes.NewReader(data)); err != nil {
+			b.Fatal(err)
+		}
+		chain := checkpoint.NewChain(mem, m.Namespace)
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := chain.Read(ctx, m.Number); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("decode", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
@@ -220,6 +235,41 @@ func BenchmarkManifest(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A chain that reads one manifest after another parses what has not changed once. What it reads is what
+// the manifest says, whatever the one before said.
+func TestManifestsReadOneAfterAnotherAreWhatTheySay(t *testing.T) {
+	mem := storetest.NewMemory()
+	chain := checkpoint.NewChain(mem, ns)
+	m := richManifest(t)
+	put := func(change func(m *checkpoint.Manifest)) {
+		t.Helper()
+		m.Number++
+		m.Entries = slices.Clone(m.Entries)
+		change(&m)
+		data, err := checkpoint.EncodeManifest(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := ns.Manifest(m.Number)
+		if err := mem.Put(ctx, key, bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+		want, err := checkpoint.DecodeManifest(key, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := chain.Read(ctx, m.Number); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("manifest %d read as %+v, %v\nwant %+v", m.Number, got, err, want)
+		}
+	}
+	put(func(*checkpoint.Manifest) {})
+	put(func(m *checkpoint.Manifest) { m.Entries[0].Watermark++ })
+	put(func(m *checkpoint.Manifest) { m.Entries = append(m.Entries, m.Entries[0]) })
+	put(func(m *checkpoint.Manifest) { m.Entries[1].Epoch++ })
+	put(func(m *checkpoint.Manifest) { m.Entries = m.Entries[:1] })
+	put(func(m *checkpoint.Manifest) { m.Token += "'" })
 }
 
 // An envelope is taken apart without parsing its body, so what is no envelope must be seen.
