@@ -11,7 +11,7 @@
 // added at and Batch.Next is either in a batch or a control or aborted record. It must
 // never jump over a gap in the log, commit an offset, or decide who reads what.
 //
-// Start reading at source.go (one goroutine owns everything), then lane.go,
-// assignment.go (what the client fetches), merge.go (who is next) and decode.go.
+// Start reading at source.go (one goroutine owns everything), then lane.go, fetcher.go
+// (two clients), assignment.go (what each fetches), merge.go (who is next) and decode.go.
 // answers.go knows when brokers last answered. catalogue.go follows the small compacted topics.
 package ingest

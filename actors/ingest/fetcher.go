@@ -50,18 +50,20 @@ func (s *Source) quiesce(f *fetcher) {
 }
 
 // settle leaves to the usual fetcher, from where they stand, the partitions of which the quick one has
-// brought what there was.
-func (s *Source) settle() {
+// brought what there was. What the usual one has had before ends the fetches of all others there (see assignment),
+// so it waits until those have only just begun: begun says so.
+func (s *Source) settle(begun bool) {
 	var arrived []*task
 	for _, t := range s.tasks {
-		if lanes := s.quick.of(t); len(lanes) > 0 && t.arrived(lanes, time.Now()) {
+		lanes := s.quick.of(t)
+		if len(lanes) > 0 && t.arrived(lanes, time.Now()) && (begun || !slices.ContainsFunc(lanes, s.usual.hasDropped)) {
 			arrived = append(arrived, t)
 		}
 	}
 	if len(arrived) == 0 {
 		return
 	}
-	s.quiesce(s.quick) // may settle them
+	s.quiesce(s.quick) // may settle some
 	for _, t := range arrived {
 		lanes := s.quick.of(t)
 		for _, l := range lanes {

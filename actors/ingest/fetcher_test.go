@@ -63,3 +63,38 @@ func TestQuickFetchesAreForArrivals(t *testing.T) {
 		t.Errorf("%d lanes are fetched for nobody", n)
 	}
 }
+
+// To fetch again what was fetched here before ends the fetches of all, so it waits for a moment when
+// they have only just begun.
+func TestWhatComesBackDoesNotInterrupt(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.ProbeEvery = time.Hour })
+	var next [schemas.NumInputs]schemas.Offset
+	w.produce(w.client, record(schemas.Rides, 1, "a"))
+	add := func() {
+		t.Helper()
+		if err := w.source.add(1, next, func(*Batch) {}); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range w.source.tasks[1].lanes {
+			l.end = 0 // silent: arrived
+		}
+	}
+	by := func() *assignment { return w.source.tasks[1].lanes[schemas.Rides].by }
+	w.on(func() {
+		add()
+		w.source.settle(false)
+		if by() != &w.source.usual.assignment {
+			t.Error("what comes for the first time waits")
+		}
+		w.source.remove(1)
+		add()
+		w.source.settle(false)
+		if by() != &w.source.quick.assignment {
+			t.Error("what comes back ends the fetches of others")
+		}
+		w.source.settle(true)
+		if by() != &w.source.usual.assignment {
+			t.Error("what comes back is left to the quick one")
+		}
+	})
+}

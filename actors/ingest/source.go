@@ -176,7 +176,7 @@ func (s *Source) run() {
 		case fetches := <-s.quick.polled:
 			s.took(s.quick, fetches)
 		case <-tick.C:
-			s.settle()
+			s.settle(true) // where nothing comes nobody waits
 			s.serveAll()
 		}
 	}
@@ -196,7 +196,7 @@ func (s *Source) took(f *fetcher, fetches kgo.Fetches) {
 	f.ended()
 	now := time.Now()
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) { s.sort(f, p, now) })
-	s.settle()
+	s.settle(f == s.usual)
 	s.serveAll()
 }
 

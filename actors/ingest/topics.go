@@ -196,7 +196,7 @@ func (s *Source) probed(ends kadm.ListedOffsets, asked time.Time) {
 		l := t.lanes[topic]
 		l.end, l.checked = max(schemas.Offset(o.Offset), l.fetched), asked // fetches may have come since
 	})
-	s.settle()
+	s.settle(false)
 	s.serveAll()
 }
 

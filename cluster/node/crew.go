@@ -33,6 +33,7 @@ type crew struct {
 	waits   map[schemas.Partition]wait                   // planned moves whose receiver has no copy yet
 	asked   asking                                       // for their sake
 	seated  bool                                         // the first steps are done: what is ours runs
+	ready   preparing
 	lives   lives
 	lonely  lonely
 	strange atomic.Pointer[error] // why this node cannot follow the chain, and runs nothing; nil = it can. Others may read it
@@ -180,6 +181,7 @@ func (c *crew) step(ctx context.Context) (next time.Duration, err error) {
 	c.seated = c.seated || len(c.starts) == 0
 	plan := cluster.Plan(roster, owners, target, nil, pace)
 	c.node.standby.wants(tip, cluster.Warm(self.ID, roster, owners, target, plan, c.node.cfg.Cluster.Standbys), target)
+	c.ready.prepare(c.node, owners, target)
 	return c.move(ctx, tip, view, plan), nil
 }
 

@@ -105,6 +105,8 @@ type Node struct {
 	peers   *grain.Client                       // asks other nodes; nil = alone
 	remote  *grain.Server                       // answers them; nil = alone
 	tip     atomic.Pointer[checkpoint.Manifest] // newest seen by crew
+	// confirms are chains that confirm reads with, and that nobody uses now: each knows what it has parsed.
+	confirms chan *checkpoint.Chain
 	// inputFault is why nothing is read any more; nil = all is well.
 	inputFault atomic.Pointer[error]
 	starting   sync.WaitGroup // of tasks; crew's
@@ -122,7 +124,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(), clock: newClock(o.Wall),
-		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1)}
+		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1), confirms: make(chan *checkpoint.Chain, startsAtOnce)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0

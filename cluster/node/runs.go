@@ -53,7 +53,18 @@ func (n *Node) gaveWay() bool {
 // confirm re-reads the chain, from the newest manifest that this node knows: the entry if this run
 // is the tip's. Every start waits for it.
 func (n *Node) confirm(ctx context.Context, p schemas.Partition, i checkpoint.Incarnation, epoch checkpoint.Epoch) (checkpoint.Entry, error) {
-	chain := checkpoint.NewChain(n.store, n.ns)
+	var chain *checkpoint.Chain
+	select {
+	case chain = <-n.confirms:
+	default:
+		chain = checkpoint.NewChain(n.store, n.ns)
+	}
+	defer func() {
+		select {
+		case n.confirms <- chain:
+		default: // there are enough
+		}
+	}()
 	if seen := n.tip.Load(); seen != nil {
 		chain.From(*seen)
 	}

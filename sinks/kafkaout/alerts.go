@@ -26,11 +26,15 @@ type Alerts struct {
 	*fenced
 }
 
+func (k *Kafka) alertsID(p schemas.Partition) string {
+	return fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p)
+}
+
 // OpenAlerts fences all earlier senders of the partition's alerts. Partitions that the topic of alerts gets later
 // are used from the next opening on.
 func (k *Kafka) OpenAlerts(ctx context.Context, p schemas.Partition) (*Alerts, error) {
 	var n int32
-	f, err := k.open(ctx, fmt.Sprintf("taximeter-%s-alerts-%d", k.o.Namespace, p), k.o.AlertTimeout, func() (written []place, err error) {
+	f, err := k.open(ctx, k.alertsID(p), k.o.AlertTimeout, func() (written []place, err error) {
 		if n, err = k.partitions(ctx, schemas.TopicAlerts); err != nil {
 			return nil, err
 		}

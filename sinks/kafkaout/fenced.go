@@ -45,7 +45,7 @@ func (k *Kafka) open(ctx context.Context, id string, timeout time.Duration, writ
 	var about []place
 	var unknown error
 	asking.Go(func() { about, unknown = written() })
-	f, err := k.o.fence(ctx, id, timeout)
+	f, err := k.fence(ctx, id, timeout)
 	asking.Wait()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,8 @@ func these(all ...place) func() ([]place, error) {
 	return func() ([]place, error) { return all, nil }
 }
 
-func (o Options) fence(ctx context.Context, id string, timeout time.Duration) (*fenced, error) {
+// sender is a client that may take a transactional id, and has not.
+func (o Options) sender(id string, timeout time.Duration) (*kgo.Client, error) {
 	client, err := kgo.NewClient(o.clientOpts(
 		kgo.TransactionalID(id),
 		kgo.TransactionTimeout(timeout+brokerGrace),
@@ -81,6 +82,17 @@ func (o Options) fence(ctx context.Context, id string, timeout time.Duration) (*
 	)...)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", id, err)
+	}
+	return client, nil
+}
+
+func (k *Kafka) fence(ctx context.Context, id string, timeout time.Duration) (*fenced, error) {
+	client := k.prepared.take(id)
+	if client == nil {
+		var err error
+		if client, err = k.o.sender(id, timeout); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -60,6 +60,7 @@ type Kafka struct {
 	// courtesy has connections of its own: a broker answers one after the other, and may take seconds to commit an offset or
 	// to write a marker.
 	courtesy *kadm.Client
+	prepared prepared
 	ended    atomic.Int64
 
 	patience time.Duration // with the end of the transaction before
@@ -90,6 +91,7 @@ func New(o Options) (*Kafka, error) {
 
 // Close ends the node's own connections; what Open returned is closed by its holder.
 func (k *Kafka) Close() {
+	k.prepared.letGo(time.Now())
 	k.client.Close()
 	k.courtesy.Close()
 }

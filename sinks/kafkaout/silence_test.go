@@ -62,6 +62,9 @@ func TestALoginThatFailsIsNoAnswer(t *testing.T) {
 	k := w.node("ns", login)
 	var told []string
 	k.o.OnRefused = func(topic string, why error) { told = append(told, topic+": "+why.Error()) }
+	if _, err := k.partitions(w.ctx(), schemas.TopicAlerts); err != nil { // that question goes out beside, over a connection of its own
+		t.Fatal(err)
+	}
 	var left, questions atomic.Int64
 	cluster.ControlKey(int16(kmsg.InitProducerID), func(kmsg.Request) (kmsg.Response, error, bool) {
 		left.Store(1) // the next one is that of the first question
