@@ -54,6 +54,22 @@ func TestWholeRecords(t *testing.T) {
 		Payment: schemas.PaymentDetail{Amount: 1250, Currency: "BRL", Means: "PIX"}})
 }
 
+func TestInstantsAsRFC3339HasThem(t *testing.T) {
+	const ms = 1764000000000
+	for text, want := range map[string]schemas.Millis{
+		"2025-11-24T16:00:00Z":           ms,
+		"2025-11-24t16:00:00z":           ms,
+		"2025-11-24t13:00:00.5-03:00":    ms + 500,
+		"2025-11-24T16:00:00.999999999Z": ms + 999,
+	} {
+		var rec schemas.Record
+		one(t, `{"topic":"corridas.telemetria","appendedAt":"`+text+`","value":{"ocorridoEm":"`+text+`"}}`).Record(&rec)
+		if rec.At != want || rec.AppendedAt != want || rec.Detail != "" {
+			t.Errorf("%s is %d and %d, want %d: %s", text, rec.At, rec.AppendedAt, want, rec.Detail)
+		}
+	}
+}
+
 func TestWhatIsMissingIsLeftToTheChecks(t *testing.T) {
 	var rec schemas.Record
 	one(t, `{"topic":"corridas.telemetria","value":{}}`).Record(&rec)

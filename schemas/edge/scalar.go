@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -42,7 +43,7 @@ func parseInstant(v jsontext.Value) (schemas.Millis, error) {
 		if err != nil {
 			return 0, err
 		}
-		t, err := time.Parse(time.RFC3339, text)
+		t, err := time.Parse(time.RFC3339, strings.ToUpper(text)) // RFC 3339 allows t and z, the library does not
 		if err != nil {
 			return 0, fmt.Errorf("neither epoch milliseconds nor RFC 3339 (such as 2025-11-24T13:20:00.123Z): %s", shorten(v))
 		}
