@@ -33,7 +33,7 @@ const (
 
 // PrepareAlerts connects for the alerts of a partition that is about to be handed over to this node. It takes nothing
 // from whoever has it: only OpenAlerts does. The client library ends connections that lie idle for 20 s, unless this is
-// called again; a minute after the last call all is let go.
+// called again. What nobody takes is let go when others are prepared a minute later, or in the end.
 func (k *Kafka) PrepareAlerts(ctx context.Context, p schemas.Partition) error {
 	k.prepared.letGo(time.Now().Add(-preparedFor))
 	id := k.alertsID(p)
