@@ -42,6 +42,7 @@ type comparison struct {
 	taximeter   string
 
 	kafka     *kafka
+	registry  *rig.Registry // nil = not up
 	where     rig.Where
 	log       load.Log
 	schemaIDs map[string]int
@@ -61,7 +62,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&c.compression, "compression", "lz4", "of the preloaded log: none, snappy, lz4 or zstd")
 	flag.DurationVar(&c.checkpoint, "checkpoint", 30*time.Second, "time between checkpoints, or commits")
 	flag.IntVar(&c.rounds, "rounds", 5, "runs of each system; every second round is in the opposite order")
-	flag.DurationVar(&c.warm, "warm", 2*time.Minute, "how long a peer's virtual machine processes the log before it is measured")
+	flag.DurationVar(&c.warm, "warm", 2*time.Minute, "how long a peer's virtual machine processes the log before it is measured, in whole passes; taximeter does once, unless it is 0")
 	flag.StringVar(&c.java, "java", "java", "the java program, 17 or newer")
 	flag.StringVar(&c.libs, "kafka", os.Getenv("TAXIMETER_KAFKA_LIBS"), "folder of Kafka's jars (.ci/install fetches them)")
 	flag.Parse()

@@ -57,17 +57,35 @@ func (c *comparison) prepare(ctx context.Context) error {
 
 // withKafka starts the broker with a registry, and stops both behind the work.
 func (c *comparison) withKafka(ctx context.Context, work func() error) (err error) {
+	if err := c.up(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.down()) }()
+	return work()
+}
+
+func (c *comparison) up(ctx context.Context) (err error) {
 	if err := c.kafka.start(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.kafka.stop()) }()
-	registry, err := rig.StartRegistry(ctx, []string{c.kafka.address})
-	if err != nil {
-		return err
+	if c.registry, err = rig.StartRegistry(ctx, []string{c.kafka.address}); err != nil {
+		return errors.Join(err, c.kafka.stop())
 	}
-	defer func() { err = errors.Join(err, registry.Close()) }()
-	c.where = rig.Where{Brokers: []string{c.kafka.address}, Registry: registry.URL}
-	return work()
+	c.where = rig.Where{Brokers: []string{c.kafka.address}, Registry: c.registry.URL}
+	return nil
+}
+
+func (c *comparison) down() (err error) {
+	if c.registry != nil {
+		err = c.registry.Close()
+		c.registry = nil
+	}
+	return errors.Join(err, c.kafka.stop())
+}
+
+// again gives a broker as it was before anything ran on it.
+func (c *comparison) again(ctx context.Context) error {
+	return errors.Join(c.down(), c.kafka.restore(), c.up(ctx))
 }
 
 func (c *comparison) createTopics(ctx context.Context) error {

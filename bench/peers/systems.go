@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -34,8 +35,8 @@ const ours = "taximeter"
 
 var systems = []system{
 	{"consumer", nothing, runBare},
-	{ours, billsToo, runTaximeter},
-	{"taximeter-no-alerts", billsToo, withoutAlerts}, // what the peers compute
+	{ours, billsToo, taximeter(asPreloaded)},
+	{"taximeter-no-alerts", billsToo, taximeter(withoutRules)}, // what the peers compute
 	{"flink-tuned-rocksdb", billsToo, flink("tuned", "rocksdb")},
 	{"flink-tuned-heap", billsToo, flink("tuned", "hashmap")},
 	{"flink-plain-rocksdb", windowsAlone, flink("plain", "rocksdb")},
@@ -52,30 +53,57 @@ func runBare(ctx context.Context, c *comparison) (m measure, err error) {
 	return measure{cpu: b.CPU(), wall: b.Wall}, err
 }
 
-func runTaximeter(ctx context.Context, c *comparison) (m measure, err error) {
-	p, err := rig.RunProcessor(ctx, rig.ProcessorSpec{Where: c.where, Dir: c.file("run"), AppendTimes: ingest.AppendTimesFromRecords,
-		Checkpoint: c.checkpoint})
-	if err == nil && p.Records != c.log.Counts.Records {
-		err = fmt.Errorf("%d of %d records got a verdict", p.Records, c.log.Counts.Records)
+// taximeter runs as the peers do: in a process that has processed the log once already, on a
+// broker that has not seen it yet. prepare is what the broker lacks.
+func taximeter(prepare func(context.Context, *comparison) error) func(context.Context, *comparison) (measure, error) {
+	return func(ctx context.Context, c *comparison) (m measure, err error) {
+		if err := prepare(ctx, c); err != nil {
+			return m, err
+		}
+		spec := rig.ProcessorSpec{Where: c.where, Dir: c.file("run"), AppendTimes: ingest.AppendTimesFromRecords, Checkpoint: c.checkpoint}
+		p, err := c.replay(ctx, spec, prepare)
+		if err == nil && p.Records != c.log.Counts.Records {
+			err = fmt.Errorf("%d of %d records got a verdict", p.Records, c.log.Counts.Records)
+		}
+		return measure{p.CPU(), p.Wall, p.PeakRSS}, err
 	}
-	return measure{p.CPU(), p.Wall, p.PeakRSS}, err
 }
 
-// withoutAlerts withdraws the rules first.
-func withoutAlerts(ctx context.Context, c *comparison) (measure, error) {
+func (c *comparison) replay(ctx context.Context, spec rig.ProcessorSpec, prepare func(context.Context, *comparison) error) (p rig.Processed, err error) {
+	if c.warm == 0 {
+		return rig.RunProcessor(ctx, spec)
+	}
+	warm, err := rig.WarmProcessor(ctx, spec)
+	if err != nil {
+		return p, err
+	}
+	// Its results lie on topics that it also reads, so the next run needs the log as it was.
+	if err := c.again(ctx); err != nil {
+		return p, errors.Join(err, warm.Stop())
+	}
+	if err := prepare(ctx, c); err != nil {
+		return p, errors.Join(err, warm.Stop())
+	}
+	return warm.Run(c.where)
+}
+
+func asPreloaded(context.Context, *comparison) error { return nil }
+
+// withoutRules withdraws them.
+func withoutRules(ctx context.Context, c *comparison) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.kafka.address))
 	if err != nil {
-		return measure{}, err
+		return err
 	}
 	defer client.Close()
 	rules := traffic.Rules(c.cfg.Start)
 	for i := range rules {
 		tombstone := &kgo.Record{Topic: schemas.TopicRules, Key: []byte(edge.RuleKey(&rules[i]))}
 		if err := client.ProduceSync(ctx, tombstone).FirstErr(); err != nil {
-			return measure{}, fmt.Errorf("withdraw rule %s: %w", rules[i].RuleID, err)
+			return fmt.Errorf("withdraw rule %s: %w", rules[i].RuleID, err)
 		}
 	}
-	return runTaximeter(ctx, c)
+	return nil
 }
 
 func flink(form, backend string) func(context.Context, *comparison) (measure, error) {

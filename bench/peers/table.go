@@ -12,7 +12,7 @@ import (
 func (c *comparison) write(to io.Writer) {
 	n := float64(c.log.Counts.Records)
 	us := func(m measure) float64 { return float64(m.cpu) / float64(time.Microsecond) / n }
-	fmt.Fprintf(to, "%d records of %.0f bytes (%s, %s), %d trips, %d partitions; %d rounds, peers warmed for %s, checkpoints every %s\n\n",
+	fmt.Fprintf(to, "%d records of %.0f bytes (%s, %s), %d trips, %d partitions; %d rounds, peers warmed for %s and taximeter by one pass, checkpoints every %s\n\n",
 		c.log.Counts.Records, float64(c.log.Bytes)/n, c.shape, c.compression, c.log.Counts.Trips, c.partitions, c.rounds, c.warm, c.checkpoint)
 	fmt.Fprintln(to, "| system | CPU us/event | least to most | times taximeter | events/s (wall) | peak MB | checked |")
 	fmt.Fprintln(to, "|---|---|---|---|---|---|---|")

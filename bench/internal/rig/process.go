@@ -15,7 +15,7 @@ import (
 type Process struct {
 	role  Role
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	said  *json.Decoder
 }
 
@@ -49,6 +49,14 @@ func Spawn(ctx context.Context, role Role, settings any) (*Process, error) {
 func (p *Process) Hear(into any) error {
 	if err := p.said.Decode(into); err != nil {
 		return errors.Join(fmt.Errorf("the %s did not answer: %w", p.role, err), p.Stop())
+	}
+	return nil
+}
+
+// Tell says something to a child that listens.
+func (p *Process) Tell(what any) error {
+	if err := json.NewEncoder(p.stdin).Encode(what); err != nil {
+		return fmt.Errorf("tell the %s: %w", p.role, err)
 	}
 	return nil
 }

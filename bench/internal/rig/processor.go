@@ -33,6 +33,7 @@ type ProcessorSpec struct {
 	Analytics   string // URL of the analytical tables; "" = none
 	Profiles    string // folder for cpu.pprof and allocs.pprof; "" = none
 	Peer        *Peer  // nil = the node is alone
+	Warm        bool   // run a replay once before the one that is measured; see WarmProcessor
 }
 
 // Peer makes a node one of several.
@@ -64,29 +65,19 @@ type Up struct {
 // then Processed.
 func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	heap.Tune()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if s.Warm {
+		if err := warmUp(ctx, &s, log, say); err != nil {
+			return err
+		}
+	}
 	gone := parentGone()
 	stopProfiles, err := profile(s.Profiles)
 	if err != nil {
 		return err
 	}
-	c := node.Default()
-	c.NodeID, c.Namespace = "bench", "bench"
-	c.Data, c.Store.Folder = filepath.Join(s.Dir, "state"), filepath.Join(s.Dir, "checkpoints")
-	c.Kafka.Brokers, c.Registry.URL = s.Brokers, s.Registry
-	c.Admin.Listen = "127.0.0.1:0"
-	c.Checkpoint.Interval = s.Checkpoint
-	if s.Lake != "" {
-		c.Lake.Catalog, c.Lake.Warehouse.Folder = "sqlite:"+filepath.Join(s.Lake, "catalog.db"), s.Lake
-	}
-	c.Analytics.URL = s.Analytics
-	if p := s.Peer; p != nil {
-		c.NodeID, c.Data = string(p.ID), filepath.Join(c.Data, string(p.ID))
-		c.Cluster.Listen, c.Cluster.Remote, c.Cluster.Seeds, c.Cluster.Bootstrap = p.Listen, p.Remote, p.Seeds, p.Bootstrap
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-
 	used := Meter()
-	n, err := node.Start(ctx, c, node.Options{Mode: s.Mode, AppendTimes: s.AppendTimes, Log: log})
+	n, err := node.Start(ctx, s.config(), node.Options{Mode: s.Mode, AppendTimes: s.AppendTimes, Log: log})
 	if err != nil {
 		return err
 	}
@@ -113,6 +104,25 @@ func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	stopping, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return errors.Join(err, n.Stop(stopping))
+}
+
+// config of the node.
+func (s *ProcessorSpec) config() node.Config {
+	c := node.Default()
+	c.NodeID, c.Namespace = "bench", "bench"
+	c.Data, c.Store.Folder = filepath.Join(s.Dir, "state"), filepath.Join(s.Dir, "checkpoints")
+	c.Kafka.Brokers, c.Registry.URL = s.Brokers, s.Registry
+	c.Admin.Listen = "127.0.0.1:0"
+	c.Checkpoint.Interval = s.Checkpoint
+	if s.Lake != "" {
+		c.Lake.Catalog, c.Lake.Warehouse.Folder = "sqlite:"+filepath.Join(s.Lake, "catalog.db"), s.Lake
+	}
+	c.Analytics.URL = s.Analytics
+	if p := s.Peer; p != nil {
+		c.NodeID, c.Data = string(p.ID), filepath.Join(c.Data, string(p.ID))
+		c.Cluster.Listen, c.Cluster.Remote, c.Cluster.Seeds, c.Cluster.Bootstrap = p.Listen, p.Remote, p.Seeds, p.Bootstrap
+	}
+	return c
 }
 
 func (r *Processed) take(n *node.Node) {
