@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,9 @@ func (c *comparison) prepare(ctx context.Context) error {
 		Partitions: int32(c.partitions), Out: c.file("simulated")}); err != nil {
 		return err
 	}
-	c.wantPlain = plainWindows(c.want, c.cfg)
+	if slices.ContainsFunc(c.chosen, func(s system) bool { return s.computes == windowsAlone }) {
+		c.wantPlain = plainWindows(c.want, c.cfg)
+	}
 	return nil
 }
 
