@@ -117,6 +117,10 @@ func (o Options) withDefaults() Options {
 // partitions that were just added.
 func (o Options) clients(a *answers) (usual, quick *kgo.Client, err error) {
 	lent := newBuffers()
+	unpack, err := newDecompressor(lent)
+	if err != nil {
+		return nil, nil, err
+	}
 	common := append([]kgo.Opt{
 		kgo.DisableClientMetrics(), // a push at every close
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -124,7 +128,7 @@ func (o Options) clients(a *answers) (usual, quick *kgo.Client, err error) {
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxBytes(fetchMaxBytes),
 		kgo.FetchMaxPartitionBytes(fetchMaxPartitionBytes),
-		kgo.MaxDecompressBatchBytes(maxDecompressed),
+		kgo.WithDecompressor(unpack),
 		kgo.WithPools(lent),
 		kgo.WithHooks(lent), // how much batches expand
 	}, o.Client...)
