@@ -60,7 +60,7 @@ type Options struct {
 	// batches per partition).
 	BatchRecords int
 	// ReadAhead is about how many fetched records wait in memory, all partitions together
-	// (default 131072, of 1 KB each): a lane's fetching pauses at its share, half a batch at
+	// (default 65536, of 1 KB each): a lane's fetching pauses at its share, half a batch at
 	// least. More smooths stuttering owners; all of it is live heap, which makes the garbage
 	// collector let the heap grow by twice as much again.
 	ReadAhead int
@@ -71,7 +71,7 @@ type Options struct {
 
 const (
 	defaultBatchRecords = 1024
-	defaultReadAhead    = 128 << 10
+	defaultReadAhead    = 64 << 10
 	defaultProbeEvery   = 2 * time.Second
 
 	// fetchMaxWait bounds how long an added or resumed partition waits for a fetch that

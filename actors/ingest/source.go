@@ -251,7 +251,7 @@ func (s *Source) serve(t *task) {
 		case l.by == nil: // not fetched
 		case !l.paused && l.queued >= share:
 			l.pause()
-		case l.paused && l.queued <= share/2:
+		case l.paused && l.queued <= share/4: // seldom: a pause throws away what is being fetched
 			l.resume()
 		}
 	}
