@@ -13,5 +13,5 @@
 //
 // Start reading at source.go (one goroutine owns everything), then lane.go, fetcher.go
 // (two clients), assignment.go (what each fetches), merge.go (who is next) and decode.go.
-// answers.go knows when brokers last answered. catalogue.go follows the small compacted topics.
+// lz4.go decompresses. answers.go knows when brokers last answered. catalogue.go follows the small compacted topics.
 package ingest
