@@ -197,7 +197,7 @@ func (p *parsed) entries(body []byte) (now parsed, rest []byte, err error) {
 	for len(tail) > 0 && tail[0] != ']' {
 		one := entryText{}
 		if i := len(now); i < len(*p) && (*p)[i].begins(tail) {
-			one = (*p)[i]
+			one = entryText{tail[:len((*p)[i].text)], (*p)[i].entry} // the text before would keep all of its manifest
 		} else {
 			d := json.NewDecoder(bytes.NewReader(tail))
 			d.DisallowUnknownFields()
