@@ -58,7 +58,10 @@ func (s *Speaker) Close() {
 // waits for the results: replay and sealing may run before they can be sent.
 func (s *Speaker) Opened() <-chan struct{} { return s.alerts.opened }
 
-// Opening is how long the parts of that opening took. Valid once Opened is closed.
+// ResultsOpened is closed when the line of results has been opened once: nothing of earlier runs becomes public any more.
+func (s *Speaker) ResultsOpened() <-chan struct{} { return s.results.opened }
+
+// Opening is how long the parts of the opening of alerts took. Valid once Opened is closed.
 func (s *Speaker) Opening() Opening { return s.alerts.took }
 
 // Sent is the alerts that earlier runs had sent at or after the entry's log position, in

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 // leftBehind reads back what is public of the line of checkpoints that a restore left
-// behind; nil = there is none. The speaker must be open: it fences the runs of that line.
+// behind; nil = there is none.
 func (t *task) leftBehind(ctx context.Context, e checkpoint.Entry) (*partition.Abandoned, error) {
 	a := e.Abandoned
 	if a == nil {
@@ -32,7 +33,16 @@ func (t *task) leftBehind(ctx context.Context, e checkpoint.Entry) (*partition.A
 	return abandoned(a, public), nil
 }
 
+// publishAll waits until the runs before are fenced, also when there is nothing to publish: what one of them is just
+// sending would become public unseen.
 func (t *task) publishAll(ctx context.Context, pending []checkpoint.OutboxRef) error {
+	select {
+	case <-t.speaker.ResultsOpened():
+	case <-t.ctx.Done():
+		return cmp.Or(t.why(), t.ctx.Err())
+	case <-ctx.Done():
+		return fmt.Errorf("fence the publisher of the line that the restore left behind: %w", ctx.Err())
+	}
 	if len(pending) == 0 {
 		return nil
 	}
