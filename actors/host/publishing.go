@@ -68,10 +68,21 @@ func (p *publishing) begin(other <-chan struct{}) {
 	p.start()
 }
 
+// set takes what a manifest says. An opening and the checkpoints tell it, and not in the order of the manifests: what
+// was made last is the newest word.
 func (p *publishing) set(refs []checkpoint.OutboxRef) {
 	p.mu.Lock()
-	p.pending = refs
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	if newest(refs) >= newest(p.pending) {
+		p.pending = refs
+	}
+}
+
+func newest(refs []checkpoint.OutboxRef) checkpoint.Number {
+	if len(refs) == 0 {
+		return 0
+	}
+	return refs[len(refs)-1].Made
 }
 
 // oldest is the pending outbox to publish next.

@@ -319,3 +319,41 @@ func TestAQuietLineSettles(t *testing.T) {
 		})
 	}
 }
+
+// asked is a publisher that is asked for its marker until it may answer.
+type asked struct {
+	publisher
+	began, may chan struct{}
+}
+
+func (a asked) Marker(ctx context.Context) (checkpoint.Number, error) {
+	close(a.began)
+	<-a.may
+	return a.publisher.Marker(ctx)
+}
+
+// What a checkpoint brings while a line opens, which has read the chain before, is not forgotten.
+func TestWhatIsCommittedDuringAnOpeningIsPublished(t *testing.T) {
+	w := &topics{}
+	to := asked{publisher{w}, make(chan struct{}), make(chan struct{})}
+	s := host.NewSpeaker(host.SpeakerSpec{
+		Publisher: func(context.Context) (host.Publisher, error) { return to, nil },
+		Alerts:    func(context.Context) (host.AlertSender, error) { return sender{w}, nil },
+		Confirm:   func(context.Context) (checkpoint.Entry, error) { return checkpoint.Entry{Pending: pending(3)}, nil },
+		Outbox: func(context.Context, checkpoint.OutboxRef) (schemas.Outbox, error) {
+			return schemas.Outbox{Bills: make([]schemas.Bill, 1)}, nil
+		},
+		Revoked: func() {},
+		Log:     slog.New(slog.DiscardHandler),
+	}, checkpoint.Entry{Pending: pending(3)})
+	t.Cleanup(s.Close)
+	<-to.began
+	s.Pending(pending(3, 5))
+	close(to.may)
+	eventually(t, "both published", func() bool { return s.Published() == 5 })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.outputs, []checkpoint.Number{3, 5}) {
+		t.Errorf("published %v", w.outputs)
+	}
+}
