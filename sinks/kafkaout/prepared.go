@@ -33,9 +33,8 @@ const (
 
 // PrepareAlerts connects for the alerts of a partition that is about to be handed over to this node. It takes nothing
 // from whoever has it: only OpenAlerts does. The client library ends connections that lie idle for 20 s, unless this is
-// called again. What nobody takes is let go when others are prepared a minute later, or in the end.
+// called again; a minute after that, it is let go.
 func (k *Kafka) PrepareAlerts(ctx context.Context, p schemas.Partition) error {
-	k.prepared.letGo(time.Now().Add(-preparedFor))
 	id := k.alertsID(p)
 	client := k.prepared.take(id)
 	if client == nil {
@@ -76,14 +75,15 @@ func (p *prepared) put(id string, client *kgo.Client) {
 		p.clients = make(map[string]readied)
 	}
 	p.clients[id] = readied{client, time.Now()}
+	time.AfterFunc(preparedFor, func() { p.letGo(time.Now().Add(-preparedFor)) })
 }
 
-// letGo closes those that were asked for before.
-func (p *prepared) letGo(before time.Time) {
+// letGo closes those that were not asked for since.
+func (p *prepared) letGo(since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, r := range p.clients {
-		if r.asked.Before(before) {
+		if !r.asked.After(since) {
 			r.client.Close()
 			delete(p.clients, id)
 		}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -59,19 +60,29 @@ func TestPreparingConnectsAndTakesNothing(t *testing.T) {
 	}
 }
 
-// What nobody takes is let go.
+// What nobody takes is let go, also when nothing is prepared any more.
 func TestWhatIsPreparedForNothingIsLetGo(t *testing.T) {
-	w := newWorld(t)
-	if err := w.kafka.PrepareAlerts(w.ctx(), ours3); err != nil {
-		t.Fatal(err)
-	}
-	client := w.kafka.prepared.clients[w.kafka.alertsID(ours3)].client
-	w.kafka.prepared.letGo(time.Now().Add(-preparedFor))
-	if len(w.kafka.prepared.clients) != 1 {
-		t.Error("let go at once")
-	}
-	w.kafka.prepared.letGo(time.Now())
-	if len(w.kafka.prepared.clients) != 0 || !errors.Is(client.Ping(w.ctx()), kgo.ErrClientClosed) {
-		t.Error("kept")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var p prepared
+		client := func() *kgo.Client {
+			c, err := Options{Namespace: "ns"}.sender("id", time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		left, again := client(), client()
+		p.put("left", left)
+		p.put("again", again)
+		<-time.After(preparedFor / 2)
+		p.put("again", p.take("again"))
+		<-time.After(preparedFor/2 + time.Second)
+		if p.take("left") != nil || !errors.Is(left.Ping(t.Context()), kgo.ErrClientClosed) {
+			t.Error("kept")
+		}
+		if p.take("again") != again {
+			t.Error("let go too early")
+		}
+		again.Close()
+	})
 }
