@@ -33,7 +33,7 @@ const (
 
 // PrepareAlerts connects for the alerts of a partition that is about to be handed over to this node. It takes nothing
 // from whoever has it: only OpenAlerts does. The client library ends connections that lie idle for 20 s, unless this is
-// called again; a minute after that, it is let go.
+// called again; a minute after its last call a client is let go.
 func (k *Kafka) PrepareAlerts(ctx context.Context, p schemas.Partition) error {
 	id := k.alertsID(p)
 	client := k.prepared.take(id)
