@@ -192,6 +192,7 @@ func (o *Owner) Receive(ctx actor.Context) {
 }
 
 func (o *Owner) receive(ctx actor.Context) (err error) {
+	records := 0
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		o.trips = newTrips(ctx, o.spec.Log)
@@ -200,6 +201,7 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		}
 		err = o.checkEnds()
 	case *Delivery:
+		records = len(m.Batch.Records)
 		err = o.part.Consume(m.Batch, o.spec.Now())
 		m.release()
 		o.changed = true
@@ -246,7 +248,7 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		return err
 	}
 	o.speak(ctx)
-	o.work(ctx)
+	o.work(ctx, records)
 	o.publishStats()
 	return nil
 }

@@ -48,6 +48,9 @@ type (
 const (
 	writtenAtOnce = 512
 	sweptAtOnce   = 128
+	// Behind records, trips are written for about as long as the records took: with a full mailbox
+	// a seal of small pieces, one behind each batch, would take seconds, and miss its checkpoint.
+	tripsPerRecord = 2
 )
 
 // seal cuts, or lets the request wait for the seal under way.
@@ -74,17 +77,17 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 
 // goOn does some of the seal's work, and comes again behind the messages that wait.
 func (o *Owner) goOn(ctx actor.Context) {
-	if o.work(ctx); o.sealing.stage == writing || o.sealing.stage == sweeping {
+	if o.work(ctx, 0); o.sealing.stage == writing || o.sealing.stage == sweeping {
 		ctx.Send(ctx.Self(), goOn{})
 	}
 }
 
-// work does some of the seal's work, if there is any for this goroutine.
-func (o *Owner) work(ctx actor.Context) {
+// work does some of the seal's work, if there is any for this goroutine, behind so many records.
+func (o *Owner) work(ctx actor.Context, records int) {
 	began := time.Now()
 	switch o.sealing.stage {
 	case writing:
-		if sealed, whole := o.part.Write(writtenAtOnce); whole {
+		if sealed, whole := o.part.Write(max(writtenAtOnce, tripsPerRecord*records)); whole {
 			o.apply(ctx, sealed)
 		}
 		o.sealing.paused(began)
