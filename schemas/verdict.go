@@ -73,12 +73,19 @@ func (v Verdict) Accepted() bool { return v <= Rectified }
 // MinInstant is the earliest ocorridoEm taken: 2000-01-01T00:00:00Z.
 const MinInstant Millis = 946_684_800_000
 
-// CheckEvent is the first check of a decoded record, the same for Kafka and for files:
-// ids present, key equal to the trip, instant and telemetry position plausible.
+// MaxText is the most bytes of a text of an event. Ids, region and category become keys and rows of
+// results, and what a destination can never take (an index of PostgreSQL has 2,704 bytes an entry, a
+// record of Kafka a million) would stop its partition for ever.
+const MaxText = 1024
+
+// CheckEvent is the first check of a decoded record, the same for Kafka and for files: no text beyond
+// what results can carry (DLQUnreadable), ids present, key equal to the trip, instant and telemetry position plausible.
 // key nil means that the source has no keys; a Kafka record without one has the key "". The
 // result is Counted when all holds.
 func CheckEvent(e *Event, key []byte) Verdict {
 	switch {
+	case max(len(e.TripID), len(e.EventID), len(e.Rectifies), len(e.Ride.Region), len(e.Ride.Category), len(e.Payment.Currency), len(e.Payment.Means)) > MaxText:
+		return DLQUnreadable
 	case e.TripID == "":
 		return DLQNoTripID
 	case e.EventID == "":

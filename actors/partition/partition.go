@@ -220,12 +220,17 @@ func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict
 	return v, nil
 }
 
+var tooLong = fmt.Sprintf("an id or another text is longer than %d bytes", schemas.MaxText)
+
 // check is what can be said of a record without its trip.
 func (p *Partition) check(r *schemas.Record) schemas.Verdict {
 	if r.Fault != schemas.Counted {
 		return r.Fault
 	}
 	if v := schemas.CheckEvent(&r.Event, r.Key); v != schemas.Counted {
+		if v == schemas.DLQUnreadable {
+			r.Detail = tooLong
+		}
 		return v
 	}
 	switch {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,8 +13,9 @@ import (
 	"taximeter/schemas/codec"
 )
 
-// maxMarkerAlerts keeps a marker record, some hundred bytes an alert, well below maxBatchBytes.
-const maxMarkerAlerts = 2_000
+// maxMarkerText keeps a record of the log below maxBatchBytes also if JSON writes six bytes for one: it counts the bytes
+// of ids, rules and trips, some hundred an alert.
+const maxMarkerText = 150_000
 
 // Alerts sends the alerts of one partition, and beside them their ids to the partition's
 // own log. Only that log is read back: alerts of many tasks share the partitions of the
@@ -82,6 +83,23 @@ func sentRecord(some []schemas.Alert) (value []byte, facts kgo.RecordHeader, err
 	return value, kgo.RecordHeader{Key: schemas.HeaderFacts, Value: text}, err
 }
 
+// lots cuts alerts into what one record of the log can hold.
+func lots(alerts []schemas.Alert) iter.Seq[[]schemas.Alert] {
+	return func(yield func([]schemas.Alert) bool) {
+		from, text := 0, 0
+		for i := range alerts {
+			n := len(alerts[i].AlertID) + len(alerts[i].RuleID) + len(alerts[i].TripID)
+			if text += n; text > maxMarkerText && i > from {
+				if !yield(alerts[from:i]) {
+					return
+				}
+				from, text = i, n
+			}
+		}
+		yield(alerts[from:])
+	}
+}
+
 func readSent(r *kgo.Record) (sent []schemas.SentAlert, err error) {
 	var pairs [][2]string
 	for _, h := range r.Headers {
@@ -119,7 +137,7 @@ func (a *Alerts) SendAlerts(ctx context.Context, alerts []schemas.Alert) (next s
 			Headers: []kgo.RecordHeader{header(schemas.HeaderNamespace, a.k.o.Namespace)}})
 		a.place(records[i])
 	}
-	for some := range slices.Chunk(alerts, maxMarkerAlerts) {
+	for some := range lots(alerts) {
 		value, facts, err := sentRecord(some)
 		if err != nil {
 			return 0, err

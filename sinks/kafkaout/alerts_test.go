@@ -81,19 +81,31 @@ func TestAlertsAreReadBackFromTheirOwnLog(t *testing.T) {
 }
 
 func TestAFloodOfAlertsIsOneTransaction(t *testing.T) {
-	w := newWorld(t)
-	v := w.open(w.kafka)
-	alerts := make([]schemas.Alert, 2*maxMarkerAlerts+1)
-	for i := range alerts {
-		alerts[i] = schemas.Alert{AlertID: fmt.Sprintf("%036d", i), Region: fmt.Sprint(i)}
-	}
-	next, err := v.SendAlerts(w.ctx(), alerts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids, end, err := v.AlertsSince(w.ctx(), 0)
-	if err != nil || len(ids) != len(alerts) || ids[len(ids)-1].AlertID != alerts[len(alerts)-1].AlertID || next != 3 || end != 4 {
-		t.Errorf("%d ids, next %d, end %d: %v", len(ids), next, end, err)
+	for name, c := range map[string]struct {
+		alerts, records int
+		trip            schemas.TripID
+	}{
+		"many":                 {4_001, 1, "t"}, // 37 bytes each
+		"more":                 {4_100, 2, "t"},
+		"of the longest trips": {500, 4, schemas.TripID(strings.Repeat("\x01", schemas.MaxText))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			v := w.open(w.kafka)
+			alerts := make([]schemas.Alert, c.alerts)
+			for i := range alerts {
+				alerts[i] = schemas.Alert{AlertID: fmt.Sprintf("%036d", i), Region: fmt.Sprint(i), TripID: c.trip}
+			}
+			next, err := v.SendAlerts(w.ctx(), alerts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent, end, err := v.AlertsSince(w.ctx(), 0)
+			if err != nil || len(sent) != len(alerts) || sent[len(sent)-1] != (schemas.SentAlert{AlertID: alerts[len(alerts)-1].AlertID, TripID: c.trip}) ||
+				next != schemas.Offset(c.records) || end != next+1 {
+				t.Errorf("%d alerts, next %d, end %d: %v", len(sent), next, end, err)
+			}
+		})
 	}
 }
 
