@@ -80,6 +80,7 @@ type (
 		Tell   partition.Tell
 		Layout partition.Layout // zero = as before
 		Anyway func() bool      // whether to cut although nothing happened; nil = never. Runs like Done
+		Last   bool             // nobody reads the partition any more until it is answered: no sweep is waited for
 		Done   func(Cut, error)
 	}
 	// Committed tells that the chain holds the seal of that number.

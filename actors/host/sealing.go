@@ -56,8 +56,9 @@ const (
 // seal cuts, or lets the request wait for the seal under way.
 func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	l := &o.sealing
+	sweeps := l.stage == sweeping
 	switch {
-	case l.stage != resting:
+	case l.stage != resting && !(sweeps && m.Last):
 		l.waiting = append(l.waiting, m)
 		return
 	case !o.changed && o.cut <= o.committed && (m.Anyway == nil || !m.Anyway()):
@@ -72,7 +73,9 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	o.changed = false
 	o.cut = m.Number
 	l.paused(began)
-	ctx.Send(ctx.Self(), goOn{})
+	if !sweeps { // else one is under way
+		ctx.Send(ctx.Self(), goOn{})
+	}
 }
 
 // goOn does some of the seal's work, and comes again behind the messages that wait.

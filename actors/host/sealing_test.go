@@ -70,3 +70,54 @@ func TestEventsPassWhileASealIsWritten(t *testing.T) {
 		t.Errorf("the second seal ends at %d", c.Next[schemas.Rides])
 	}
 }
+
+// While a partition moves nobody reads it: its last seal does not wait until trips have left memory.
+func TestTheLastSealDoesNotWaitForASweep(t *testing.T) {
+	state := watched{&rows{content: make(map[string][]byte)}, make(chan struct{}, 2)}
+	r := newRunOn(t, &rule.Book{}, state, 0)
+	trips := make([]schemas.TripID, 20_000) // far more than are swept behind the messages below
+	for i := range trips {
+		trips[i] = schemas.TripID(fmt.Sprint("c", i))
+	}
+	r.deliver(schemas.RideStart, t0, trips...)
+
+	answered, asked := make(chan struct{}), make(chan struct{})
+	r.send(&host.SealRequest{Number: 1, Layout: partition.ByAge, Done: func(_ host.Cut, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		close(answered)
+		<-asked // the owner waits until what comes next lies in its mailbox
+	}})
+	<-answered
+	<-state.applied
+	late := schemas.Record{Offset: schemas.Offset(len(trips)), AppendedAt: schemas.NoTime, Key: []byte("c7"),
+		Event: schemas.Event{Topic: schemas.Rides, Kind: schemas.RideRating, TripID: "c7", EventID: "later", At: t0}}
+	r.send(&host.Delivery{Batch: &schemas.Batch{Records: []schemas.Record{late}}, Release: func() {}})
+	cut := make(chan host.Cut, 1)
+	r.send(&host.SealRequest{Number: 2, Layout: partition.ByAge, Last: true, Done: func(c host.Cut, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		cut <- c
+	}})
+	ended := make(chan struct{})
+	for i := range 10 { // some is done behind each
+		r.send(&host.Delivery{Batch: &schemas.Batch{}, Release: func() {
+			if i < 9 {
+				return
+			}
+			defer close(ended)
+			select {
+			case <-state.applied:
+			case <-time.After(5 * time.Second):
+				t.Error("the last seal waits for the sweep")
+			}
+		}})
+	}
+	close(asked)
+	<-ended
+	if c := <-cut; c.Next[schemas.Rides] != schemas.Offset(len(trips)+1) {
+		t.Errorf("the last seal ends at offset %d", c.Next[schemas.Rides])
+	}
+}

@@ -70,6 +70,7 @@ func (c *crew) handOver(ctx context.Context, t *task, to cluster.Member) (stood 
 				return errNotItsTurn
 			}
 			timer.Reset(deadline)
+			t.quiesced.Store(true)
 			return n.source.Remove(t.partition)
 		},
 		Incarnation: func(e checkpoint.Epoch) checkpoint.Incarnation { return n.incarnation(to.Life, e) }})

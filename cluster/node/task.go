@@ -40,6 +40,7 @@ type task struct {
 	cancel   context.CancelFunc
 	outbox   atomic.Pointer[sealedOutbox] // of the newest seal: mostly the next to be published
 	failure  atomic.Pointer[error]
+	quiesced atomic.Bool // its input was ended for a move
 	stopping atomic.Bool // stop was asked for
 	ending   sync.Once
 	ended    error // of ending
@@ -289,7 +290,7 @@ func (t *task) cut(ctx context.Context, tip checkpoint.Manifest, number checkpoi
 	}
 	defer over()
 	answered := make(chan answer, 1)
-	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Layout: layout(tip), Anyway: anyway,
+	t.node.system.Root.Send(t.owner, &host.SealRequest{Number: number, Tell: tell(tip), Layout: layout(tip), Anyway: anyway, Last: t.quiesced.Load(),
 		Done: func(c host.Cut, err error) { answered <- answer{c, err} }})
 	select {
 	case a := <-answered:
