@@ -38,6 +38,7 @@ func (everything) Checkpoints(context.Context, int) (admin.CheckpointStatus, err
 	return admin.CheckpointStatus{Sinks: []admin.SinkStatus{{Name: "lake", Error: "down"}}}, nil
 }
 func (everything) Ready() error { return nil }
+func (everything) Drain() error { return nil }
 func (everything) Cluster() admin.ClusterStatus {
 	return admin.ClusterStatus{Copies: admin.Copies{Behind: map[schemas.Partition]float64{0: 1}}}
 }

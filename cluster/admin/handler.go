@@ -30,6 +30,7 @@ func Handler(n Node, metrics prometheus.Gatherer, log *slog.Logger) http.Handler
 	mux.HandleFunc("GET /partitions", s.partitions)
 	mux.HandleFunc("GET /checkpoints", s.checkpoints)
 	mux.HandleFunc("GET /cluster", func(w http.ResponseWriter, _ *http.Request) { s.reply(w, n.Cluster()) })
+	mux.HandleFunc("POST /drain", s.drain)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.reply(w, map[string]string{"status": "ok"}) })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -52,6 +53,7 @@ func (s server) index(w http.ResponseWriter, _ *http.Request) {
 		"/partitions":         "positions, watermarks and verdicts",
 		"/checkpoints":        "the newest checkpoints",
 		"/cluster":            "members and placement",
+		"/drain":              "POST: hand everything over and end",
 		"/healthz":            "the process lives",
 		"/readyz":             "the node does its work",
 		"/metrics":            "Prometheus",
@@ -79,6 +81,15 @@ func (s server) partitions(w http.ResponseWriter, _ *http.Request) {
 func (s server) checkpoints(w http.ResponseWriter, r *http.Request) {
 	answer, err := s.node.Checkpoints(r.Context(), recentCheckpoints)
 	s.answer(w, r, answer, err)
+}
+
+func (s server) drain(w http.ResponseWriter, r *http.Request) {
+	if err := s.node.Drain(); err != nil {
+		s.problem(w, r, http.StatusForbidden, "not asked by everybody", err.Error())
+		return
+	}
+	s.log.Info("asked to drain", "by", r.RemoteAddr)
+	s.reply(w, map[string]string{"status": "draining"})
 }
 
 func (s server) ready(w http.ResponseWriter, r *http.Request) {

@@ -45,6 +45,7 @@ func (n node) Checkpoints(context.Context, int) (admin.CheckpointStatus, error) 
 func (n node) Cluster() admin.ClusterStatus { return admin.ClusterStatus{Node: "a"} }
 func (n node) Ready() error                 { return n.notReady }
 func (n node) Revoked() int64               { return 0 }
+func (n node) Drain() error                 { return admin.ErrUnguarded }
 
 func get(t *testing.T, n node, path string) (status int, kind, body string) {
 	t.Helper()

@@ -21,7 +21,12 @@ type Node interface {
 	Cluster() ClusterStatus
 	// Ready is nil when the node does its work, else why not yet.
 	Ready() error
+	// Drain asks the node to hand over what it runs and to end. ErrUnguarded.
+	Drain() error
 }
+
+// ErrUnguarded is a node whose API answers whoever reaches it: nobody may end it by that.
+var ErrUnguarded = errors.New("whoever reaches this API could end the node: set admin.token or admin.tokenFile, or send the process SIGTERM, which does the same")
 
 // ErrNoTrip is a trip that its owner does not know.
 var ErrNoTrip = errors.New("no such trip")

@@ -43,8 +43,11 @@ func (a Admin) faults() (faults []string) {
 		faults = append(faults, fmt.Sprintf("admin.tls: cert and key: %v", err))
 	}
 	for i, path := range a.Open {
-		if !strings.HasPrefix(path, "/") {
+		switch {
+		case !strings.HasPrefix(path, "/"):
 			faults = append(faults, fmt.Sprintf("admin.open[%d]: %q is not a path such as /metrics", i, path))
+		case path == "/drain":
+			faults = append(faults, fmt.Sprintf("admin.open[%d]: /drain ends the node: it cannot be open to everybody", i))
 		}
 	}
 	return faults
@@ -64,10 +67,27 @@ func (a Admin) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return &pair, err
 }
 
+func (a Admin) guarded() bool { return a.Token != "" || a.TokenFile != "" }
+
+// Drain lets whoever runs the node know that it should stop; only those may ask who have given a token.
+func (n *Node) Drain() error {
+	if !n.cfg.Admin.guarded() {
+		return admin.ErrUnguarded
+	}
+	select {
+	case n.drain <- struct{}{}:
+	default: // asked already
+	}
+	return nil
+}
+
+// DrainAsked gets a value when somebody has asked by the admin API that the node hands over and ends: then call Stop.
+func (n *Node) DrainAsked() <-chan struct{} { return n.drain }
+
 // adminServer answers with h whom it lets in.
 func (n *Node) adminServer(h http.Handler) *http.Server {
 	a := n.cfg.Admin
-	if a.Token != "" || a.TokenFile != "" {
+	if a.guarded() {
 		h = admin.Guarded(h, a.Tokens, a.Open, n.log)
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn)}
@@ -80,7 +100,7 @@ func (n *Node) adminServer(h http.Handler) *http.Server {
 // exposed reports whether the API at an address answers to others than this machine's, whoever they are.
 func (a Admin) exposed(at net.Addr) bool {
 	tcp, ok := at.(*net.TCPAddr)
-	return ok && !tcp.IP.IsLoopback() && a.Token == "" && a.TokenFile == ""
+	return ok && !tcp.IP.IsLoopback() && !a.guarded()
 }
 
 // serve runs the server, until it is shut down.

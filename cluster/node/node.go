@@ -99,6 +99,7 @@ type Node struct {
 
 	replaced chan struct{} // closed when another process has taken our partitions
 	replace  sync.Once
+	drain    chan struct{} // one slot: somebody has asked for it
 
 	crew    *crew
 	standby *standby
@@ -124,7 +125,7 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(), clock: newClock(o.Wall),
-		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), faults: make(chan error, 1), confirms: make(chan *checkpoint.Chain, startsAtOnce)}
+		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), drain: make(chan struct{}, 1), faults: make(chan error, 1), confirms: make(chan *checkpoint.Chain, startsAtOnce)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0

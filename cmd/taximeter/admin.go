@@ -63,10 +63,14 @@ func (a *adminAPI) client(request *http.Request) (*http.Client, error) {
 
 // ask gets a resource of the admin API.
 func (a *adminAPI) ask(ctx context.Context, path string) ([]byte, error) {
+	return a.do(ctx, http.MethodGet, path)
+}
+
+func (a *adminAPI) do(ctx context.Context, method, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	base := access.Redacted(a.base)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(a.base, "/")+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(a.base, "/")+path, nil)
 	if err != nil {
 		return nil, usage(fmt.Errorf("--admin is not an address: write --admin %s", defaultAdmin))
 	}

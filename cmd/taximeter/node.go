@@ -28,7 +28,8 @@ func newNode() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node against a Kafka cluster, a schema registry and a checkpoint store",
-		Long: `Run a node until SIGTERM or Ctrl-C; it then commits and publishes what there is.
+		Long: `Run a node until SIGTERM, Ctrl-C or "node drain"; it then hands its partitions to other nodes,
+or alone commits and publishes what there is.
 
 The configuration is a YAML file, over it TAXIMETER_* variables such as
 TAXIMETER_KAFKA_BROKERS; whatever neither names has a default that works against a local
@@ -77,6 +78,7 @@ event time alone, bills everything and ends.`,
 	f.StringVar(&times, "append-times", "broker", "whose timestamps on the input records are append times: broker (LogAppendTime), or records for replays of recordings")
 	f.BoolVar(&verbose, "verbose", false, "log what the parts do")
 	f.BoolVar(&asJSON, "json", false, "with --replay: print where every partition stands as JSON")
+	c.AddCommand(newNodeDrain())
 	return c
 }
 
@@ -96,6 +98,8 @@ func runNode(ctx context.Context, cfg node.Config, o node.Options, say io.Writer
 		select {
 		case <-ctx.Done():
 			fmt.Fprintln(say, "stopping: committing and publishing what there is")
+		case <-n.DrainAsked():
+			fmt.Fprintln(say, "asked to drain: handing over, committing and publishing what there is")
 		case <-n.Replaced():
 		}
 	}
