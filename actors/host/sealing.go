@@ -56,9 +56,12 @@ const (
 // seal cuts, or lets the request wait for the seal under way.
 func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	l := &o.sealing
-	sweeps := l.stage == sweeping
 	switch {
-	case l.stage != resting && !(sweeps && m.Last):
+	case l.stage == sweeping && m.Last: // a cut ends a sweep; whoever waits comes first all the same
+		l.waiting = append(l.waiting, m)
+		o.rest(ctx)
+		return
+	case l.stage != resting:
 		l.waiting = append(l.waiting, m)
 		return
 	case !o.changed && o.cut <= o.committed && (m.Anyway == nil || !m.Anyway()):
@@ -73,9 +76,7 @@ func (o *Owner) seal(ctx actor.Context, m *SealRequest) {
 	o.changed = false
 	o.cut = m.Number
 	l.paused(began)
-	if !sweeps { // else one is under way
-		ctx.Send(ctx.Self(), goOn{})
-	}
+	ctx.Send(ctx.Self(), goOn{})
 }
 
 // goOn does some of the seal's work, and comes again behind the messages that wait.

@@ -8,6 +8,7 @@ import (
 	"taximeter/actors/host"
 	"taximeter/actors/partition"
 	"taximeter/actors/rule"
+	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
 
@@ -119,5 +120,39 @@ func TestTheLastSealDoesNotWaitForASweep(t *testing.T) {
 	<-ended
 	if c := <-cut; c.Next[schemas.Rides] != schemas.Offset(len(trips)+1) {
 		t.Errorf("the last seal ends at offset %d", c.Next[schemas.Rides])
+	}
+}
+
+// A seal that nobody waits for any more is still made before the last one: seals bear ascending numbers.
+func TestTheLastSealComesBehindThoseThatWait(t *testing.T) {
+	r := newRunOn(t, &rule.Book{}, &rows{content: make(map[string][]byte)}, 0)
+	trips := make([]schemas.TripID, 5_000)
+	for i := range trips {
+		trips[i] = schemas.TripID(fmt.Sprint("c", i))
+	}
+	r.deliver(schemas.RideStart, t0, trips...)
+	answered, asked := make(chan struct{}), make(chan struct{})
+	made := make(chan checkpoint.SealNumber, 2)
+	for _, request := range []host.SealRequest{{Number: 1}, {Number: 2}, {Number: 3, Last: true}} {
+		request.Layout = partition.ByAge
+		request.Done = func(_ host.Cut, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			if request.Number == 1 {
+				close(answered)
+				<-asked // the owner waits until the others lie in its mailbox
+				return
+			}
+			made <- request.Number
+		}
+		r.send(&request)
+		if request.Number == 1 {
+			<-answered
+		}
+	}
+	close(asked)
+	if first, second := <-made, <-made; first != 2 || second != 3 {
+		t.Errorf("seal %d was made before seal %d", first, second)
 	}
 }
