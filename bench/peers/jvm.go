@@ -21,16 +21,17 @@ type measure struct {
 	peakRSS   int64
 }
 
-// jvmOptions of the peers. The parallel collector is the one made for throughput; whether the
+// jvmOptions of the peers, beside the size of their heap. The parallel collector is the one made for throughput; whether the
 // default would cost them less has not been measured.
-var jvmOptions = []string{"-Xmx3g", "-XX:+UseParallelGC", "-XX:+IgnoreUnrecognizedVMOptions",
+var jvmOptions = []string{"-XX:+UseParallelGC", "-XX:+IgnoreUnrecognizedVMOptions",
 	"--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.util=ALL-UNNAMED"}
 
 // runPeer starts a peer's process, lets it warm up, and measures one pass.
-func runPeer(ctx context.Context, java, module string, settings map[string]string) (m measure, err error) {
+func runPeer(ctx context.Context, java, heap, module string, settings map[string]string) (m measure, err error) {
 	libs := filepath.Join("bench", "peers", module, "target")
 	classpath := filepath.Join(libs, module+"-1.jar") + ":" + filepath.Join(libs, "lib", "*")
-	args := append(jvmOptions[:len(jvmOptions):len(jvmOptions)], "-cp", classpath, "taximeter.peers."+module+".Main")
+	args := append([]string{"-Xmx" + heap}, jvmOptions...)
+	args = append(args, "-cp", classpath, "taximeter.peers."+module+".Main")
 	for name, value := range settings {
 		args = append(args, name+"="+value)
 	}

@@ -37,7 +37,7 @@ type comparison struct {
 	rounds      int
 	warm        time.Duration
 	chosen      []system
-	java        string
+	java, heap  string
 	libs        string // of the broker
 	taximeter   string
 
@@ -64,6 +64,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&c.rounds, "rounds", 5, "runs of each system; every second round is in the opposite order")
 	flag.DurationVar(&c.warm, "warm", 2*time.Minute, "how long a peer's virtual machine processes the log before it is measured, in whole passes; taximeter does once, unless it is 0")
 	flag.StringVar(&c.java, "java", "java", "the java program, 17 or newer")
+	flag.StringVar(&c.heap, "heap", "3g", "the most that a peer's virtual machine may keep (-Xmx)")
 	flag.StringVar(&c.libs, "kafka", os.Getenv("TAXIMETER_KAFKA_LIBS"), "folder of Kafka's jars (.ci/install fetches them)")
 	flag.Parse()
 	shape, ok := shapes[c.shape]

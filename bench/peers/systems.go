@@ -116,7 +116,7 @@ func flink(form, backend string) func(context.Context, *comparison) (measure, er
 		if backend == "hashmap" {
 			settings["managed"] = "0" // the heap is its state
 		}
-		return runPeer(ctx, c.java, "flink", settings)
+		return runPeer(ctx, c.java, c.heap, "flink", settings)
 	}
 }
 
@@ -127,7 +127,7 @@ func streams(form string) func(context.Context, *comparison) (measure, error) {
 		}
 		settings := c.settings(form)
 		settings["cache"], settings["partitions"] = fmt.Sprint(512<<20), fmt.Sprint(c.partitions)
-		return runPeer(ctx, c.java, "streams", settings)
+		return runPeer(ctx, c.java, c.heap, "streams", settings)
 	}
 }
 

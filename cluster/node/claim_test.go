@@ -40,7 +40,7 @@ func TestWhoJoinsAgainBetweenTwoStepsIsNotTakenOverAgain(t *testing.T) {
 	self := cluster.Member{ID: "b", Weight: 1}
 	view := cluster.View{Self: "b", Joined: true, Members: []cluster.Member{{ID: "a", Weight: 1}, self}}
 	c.pulse.began = time.Now().Add(-time.Hour)
-	for at := time.Since(c.pulse.began) - 2*heartbeatPatience; at < time.Since(c.pulse.began); at += time.Second {
+	for at := time.Since(c.pulse.began) - 2*cluster.HeartbeatPatience; at < time.Since(c.pulse.began); at += time.Second {
 		c.pulse.watch.Put(at)
 		c.pulse.watch.Saw("a", "still", at)
 		c.pulse.watch.Look(tip, view, at)

@@ -1,12 +1,14 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"taximeter/actors/ingest"
+	"taximeter/cluster"
 	"taximeter/schemas"
 )
 
@@ -36,22 +38,34 @@ func stopReason(err error) (reason string, missing int64) {
 }
 
 // stopped is why some input stands still until an operator decides; nil = none does.
-func (n *Node) stopped() error {
+func (n *Node) stopped() (why error) {
 	if fault := n.inputFault.Load(); fault != nil {
 		return *fault
 	}
+	n.eachStopped(func(_ schemas.Partition, _ schemas.Topic, l ingest.LaneStatus) { why = cmp.Or(why, l.Stopped) })
+	return why
+}
+
+// stoppedInputs are those inputs, as our heartbeat tells them.
+func (n *Node) stoppedInputs() (all []cluster.Stopped) {
+	n.eachStopped(func(p schemas.Partition, topic schemas.Topic, l ingest.LaneStatus) {
+		all = append(all, cluster.Stopped{Partition: p, Topic: topic, Next: l.Next})
+	})
+	return all
+}
+
+func (n *Node) eachStopped(visit func(schemas.Partition, schemas.Topic, ingest.LaneStatus)) {
 	for _, t := range n.runs() {
 		view := t.ends.Load()
 		if view == nil {
 			continue
 		}
-		for _, l := range view.lanes {
+		for topic, l := range view.lanes {
 			if reason, _ := stopReason(l.Stopped); reason != "" {
-				return l.Stopped
+				visit(t.partition, schemas.Topic(topic), l)
 			}
 		}
 	}
-	return nil
 }
 
 const topicsEvery = 5 * time.Second

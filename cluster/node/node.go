@@ -159,7 +159,9 @@ func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 // showLife begins before the first partition starts: a state of gigabytes that has to be
 // fetched takes longer than the others wait for a sign of life.
 func (n *Node) showLife(context.Context) error {
-	if n.crew.pulse != nil {
+	if n.crew.pulse == nil {
+		n.background(n.beatAlone)
+	} else {
 		n.background(n.crew.pulse.run)
 		n.background(n.standby.run)
 	}

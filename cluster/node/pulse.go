@@ -41,10 +41,6 @@ type seen struct {
 }
 
 const (
-	heartbeatEvery = 2 * time.Second
-	// heartbeatPatience is how long a heartbeat must stand still before a minority may take
-	// over: longer than any pause of a healthy node's object store.
-	heartbeatPatience = 15 * time.Second
 	// troublePatience is how long a node may reach Kafka or the store not at all: a restarting
 	// broker or a failing-over bucket must not move partitions.
 	troublePatience = 10 * time.Second
@@ -57,19 +53,19 @@ const (
 	settled = 5 * time.Second
 	// uneasy is how long a node need not have reached Kafka or the store to know that it may
 	// share another's trouble.
-	uneasy = 2 * heartbeatEvery
+	uneasy = 2 * cluster.HeartbeatEvery
 )
 
 func newPulse(n *Node, say func(cluster.Duty), kafka func() time.Time) *pulse {
 	now := time.Now()
 	return &pulse{node: n, say: say, kafka: kafka, began: now, wake: make(chan struct{}, 1),
-		watch: cluster.NewWatch(heartbeatPatience, 4*heartbeatEvery), at: now, well: now, others: make(map[checkpoint.NodeID]seen)}
+		watch: cluster.NewWatch(cluster.HeartbeatPatience, 4*cluster.HeartbeatEvery), at: now, well: now, others: make(map[checkpoint.NodeID]seen)}
 }
 
 // run beats until the node ends.
 func (p *pulse) run() {
 	for {
-		every := heartbeatEvery
+		every := cluster.HeartbeatEvery
 		if !p.beat(p.node.ctx) {
 			every = troubledEvery
 		}
@@ -104,7 +100,7 @@ func (p *pulse) held() map[checkpoint.NodeID]cluster.Copies {
 
 // beat puts our heartbeat, looks at the others' and at what we need; false in trouble.
 func (p *pulse) beat(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, heartbeatEvery)
+	ctx, cancel := context.WithTimeout(ctx, cluster.HeartbeatEvery)
 	defer cancel()
 	p.mu.Lock()
 	resigned := p.duty == cluster.Resigned
@@ -129,7 +125,7 @@ func (p *pulse) feel(err error) (back bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A beat that comes late because this process stood still is no sign of trouble.
-	passed := min(time.Since(p.at), 2*heartbeatEvery)
+	passed := min(time.Since(p.at), 2*cluster.HeartbeatEvery)
 	p.at = time.Now()
 	p.trouble.Store += passed
 	p.trouble.Kafka += passed
@@ -177,15 +173,17 @@ func (p *pulse) resign() {
 // still, so that even who is alone with it may take over; it is written all the same, to see
 // whether the store answers.
 func (p *pulse) put(ctx context.Context, anew bool) error {
+	h := cluster.Heartbeat{Life: p.node.born}
+	if anew {
+		h.Copies, h.Stopped = p.node.standby.report(), p.node.stoppedInputs()
+	}
 	p.mu.Lock()
-	var copies cluster.Copies
 	if anew {
 		p.beats++
-		copies = p.node.standby.report()
 	}
-	beats := p.beats
+	h.Beat = p.beats
 	p.mu.Unlock()
-	return p.node.putHeartbeat(ctx, beats, copies)
+	return cluster.PutHeartbeat(ctx, p.node.store, p.node.ns, p.node.id(), h)
 }
 
 // estrange notes whether the chain can be followed. Back to duty leads a beat.
@@ -218,15 +216,15 @@ func (p *pulse) look(ctx context.Context) {
 }
 
 func (p *pulse) read(ctx context.Context, id checkpoint.NodeID) {
-	mark, copies, err := p.node.readHeartbeat(ctx, id)
+	mark, h, err := cluster.ReadHeartbeat(ctx, p.node.store, p.node.ns, id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil || errors.Is(err, checkpoint.ErrNotFound) {
 		p.watch.Saw(id, mark, time.Since(p.began))
 	} else {
-		copies = p.others[id].copies
+		h.Copies = p.others[id].copies
 	}
-	p.others[id] = seen{copies, time.Now()}
+	p.others[id] = seen{h.Copies, time.Now()}
 }
 
 // copiesOf is what a node says it holds copies of. Its heartbeat is read for it if that was not
@@ -272,4 +270,19 @@ func (p *pulse) ended(ids []checkpoint.NodeID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watch.Ended(ids)
+}
+
+// beatAlone tells operators what a node without others waits for, and by leaving nothing that
+// it has ended. That the store does not take it the checkpoints tell.
+func (n *Node) beatAlone() {
+	beating := true
+	for beat := int64(1); beating; beat++ {
+		ctx, cancel := context.WithTimeout(n.ctx, cluster.HeartbeatEvery)
+		_ = cluster.PutHeartbeat(ctx, n.store, n.ns, n.id(), cluster.Heartbeat{Life: n.born, Beat: beat, Stopped: n.stoppedInputs()})
+		cancel()
+		beating = n.sleep(cluster.HeartbeatEvery)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), cluster.HeartbeatEvery)
+	defer cancel()
+	_ = n.store.Delete(ctx, n.ns.Node(n.id()))
 }

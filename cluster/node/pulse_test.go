@@ -23,7 +23,7 @@ func TestAResignedNodesHeartStandsStill(t *testing.T) {
 	beat := func() string {
 		t.Helper()
 		p.beat(t.Context())
-		mark, _, err := n.readHeartbeat(t.Context(), n.id())
+		mark, _, err := cluster.ReadHeartbeat(t.Context(), n.store, n.ns, n.id())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func (w *ward) beat(later time.Duration) {
 // wards tries two nodes and three, that beat at the same moments or at others.
 func wards(t *testing.T, try func(t *testing.T, w *ward)) {
 	for _, members := range [][]checkpoint.NodeID{{"a", "b"}, {"a", "b", "c"}} {
-		for later := time.Duration(0); later < heartbeatEvery; later += 300 * time.Millisecond {
+		for later := time.Duration(0); later < cluster.HeartbeatEvery; later += 300 * time.Millisecond {
 			t.Run(fmt.Sprintf("%d nodes, each %s later", len(members), later), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWard(t, members...)
@@ -196,7 +196,7 @@ func TestOfTwoTheFirstThatIsBackWaitsForTheOther(t *testing.T) {
 		if dead := w.watch(2 * settled); len(dead) > 0 || w.resigned() != 1 {
 			t.Errorf("%v are taken over, %d have resigned", dead, w.resigned())
 		}
-		if dead := w.watch(heartbeatPatience); len(dead) != 1 || !dead["b"] {
+		if dead := w.watch(cluster.HeartbeatPatience); len(dead) != 1 || !dead["b"] {
 			t.Errorf("%v are taken over in the end", dead)
 		}
 	})

@@ -201,7 +201,7 @@ func TestWhatACopyLacksIsCounted(t *testing.T) {
 	kept(t, n, tip)
 	n.standby.wants(tip, []schemas.Partition{0}, nobody)
 	follow(t, n)
-	if err := n.putHeartbeat(t.Context(), 1, n.standby.report()); err != nil {
+	if err := cluster.PutHeartbeat(t.Context(), n.store, n.ns, n.id(), cluster.Heartbeat{Beat: 1, Copies: n.standby.report()}); err != nil {
 		t.Fatal(err)
 	}
 	if got := lacking(); got != 0 {
@@ -281,15 +281,15 @@ func TestAHeartbeatSaysWhatANodeHolds(t *testing.T) {
 	n.standby.wants(tip, []schemas.Partition{1}, nobody)
 	follow(t, n)
 	for beat := range int64(2) {
-		if err := n.putHeartbeat(t.Context(), beat, n.standby.report()); err != nil {
+		if err := cluster.PutHeartbeat(t.Context(), n.store, n.ns, n.id(), cluster.Heartbeat{Beat: beat, Copies: n.standby.report()}); err != nil {
 			t.Fatal(err)
 		}
-		mark, held, err := n.readHeartbeat(t.Context(), "b")
-		if err != nil || held[1] != tip.Entries[1].Made || mark == "" {
-			t.Errorf("%q holds %v, %v", mark, held, err)
+		mark, h, err := cluster.ReadHeartbeat(t.Context(), n.store, n.ns, "b")
+		if err != nil || h.Copies[1] != tip.Entries[1].Made || mark == "" {
+			t.Errorf("%q holds %v, %v", mark, h, err)
 		}
 	}
-	if _, _, err := n.readHeartbeat(t.Context(), "c"); !errors.Is(err, checkpoint.ErrNotFound) {
+	if _, _, err := cluster.ReadHeartbeat(t.Context(), n.store, n.ns, "c"); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("nobody's heartbeat: %v", err)
 	}
 }

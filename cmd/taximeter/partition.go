@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"taximeter/checkpoint"
+	"taximeter/cluster"
 	"taximeter/cmd/internal/operator"
 	"taximeter/cmd/internal/ui"
 	"taximeter/schemas"
@@ -35,7 +37,9 @@ still sum to the offsets consumed. Going back, they count negative, and what is 
 within 24 h of event time is a duplicate.
 
 Nothing needs to be stopped: a running node sees within a second that the partition's run
-is revoked, and begins it anew from the last checkpoint and the new offset.
+is revoked, and begins it anew from the last checkpoint and the new offset. If the input
+stands still, that is a checkpoint which holds all that was read before: the command waits
+for it. Of an input that goes on, what was read since the last one is left out too.
 
 A topic that was deleted and created again needs --partition all: the offsets of every
 partition mean other records now. Then the nodes must be restarted, one after the other:
@@ -77,6 +81,9 @@ a running one holds on to the old topic.`,
 				}
 				recreated = log.id
 			}
+			if tip, err = settle(c, x, topic, partitions); err != nil {
+				return err
+			}
 			moves, err := log.moves(tip, topic, partitions, offset, recreated != "")
 			if err != nil {
 				return err
@@ -107,6 +114,28 @@ a running one holds on to the old topic.`,
 	f.StringVar(&offset, "offset", "", "offset to go on at; earliest = the first that the log holds, latest = its end")
 	return c
 }
+
+// settle waits until the newest checkpoint holds what the owners have read of the topic.
+func settle(c *cobra.Command, x opened, topic schemas.Topic, partitions []schemas.Partition) (checkpoint.Manifest, error) {
+	patience := 2*x.cfg.Checkpoint.Interval + time.Minute
+	ctx, cancel := context.WithTimeoutCause(c.Context(), patience, errNoCheckpoint)
+	defer cancel()
+	fmt.Fprintf(c.ErrOrStderr(), "looking what its owner has read, which takes up to %s\n", cluster.HeartbeatPatience)
+	waiting := map[schemas.Partition]operator.Unsealed{}
+	tip, err := operator.Settle(ctx, x.store, x.chain, topic, partitions, func(u operator.Unsealed) {
+		if waiting[u.Partition] != u {
+			waiting[u.Partition] = u
+			fmt.Fprintf(c.ErrOrStderr(), "waiting for a checkpoint of partition %d: %s has read %s to offset %d, the newest checkpoint holds it to %d\n",
+				u.Partition, u.Owner, topic, u.Next, u.Sealed)
+		}
+	})
+	if err != nil && context.Cause(ctx) == errNoCheckpoint { //nolint:errorlint // it is that very value
+		return tip, fmt.Errorf("%w within %s: /checkpoints of the owner says why. What it has read is given up only if you stop it first, and give the command again", errNoCheckpoint, patience)
+	}
+	return tip, err
+}
+
+var errNoCheckpoint = errors.New("nothing was changed: no checkpoint holds what was read")
 
 // pick reads --partition.
 func pick(which string, n int) ([]schemas.Partition, error) {

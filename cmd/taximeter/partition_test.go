@@ -130,6 +130,71 @@ func TestAPartitionThatRetentionPassedGoesOnByAnOperatorsWord(t *testing.T) {
 	}
 }
 
+// What a running node has read and not yet sealed is void once its run is revoked, and the log
+// may hold it no more: the command waits for the checkpoint that holds it.
+func TestSetOffsetLeavesOutNothingThatARunningNodeHasRead(t *testing.T) {
+	x := newTown(t)
+	x.start()
+	x.round()
+	x.checkpoint()
+	x.round()
+	x.consumed()
+	const gap = 7
+	x.lose(gap)
+	x.await("the alarm", func() bool { return x.node.Partitions()[0].Missing[schemas.Telemetry] == gap })
+
+	moved := make(chan string, 1)
+	go func() {
+		moved <- x.setOffset("--partition", "0", "--topic", "corridas.telemetria", "--offset", "earliest")
+	}()
+	select {
+	case got := <-moved:
+		t.Fatalf("no checkpoint holds what was read: %s", got)
+	case <-time.After(6 * time.Second):
+	}
+	if _, err := x.node.Checkpoint(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-moved; !strings.HasSuffix(got, "exit 0\n") || !strings.Contains(got, "waiting for a checkpoint") {
+		t.Fatal(got)
+	}
+	x.sent += gap
+	x.checkpoint()
+	if p := x.node.Partitions()[0]; p.Skipped[schemas.Telemetry] != gap || p.Stopped[schemas.Telemetry] != "" {
+		t.Errorf("%+v", p)
+	}
+	x.once(x.results())
+}
+
+// lose lets n records of telemetry in partition 0 be deleted before the node can have read them.
+func (x *town) lose(n int) {
+	x.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(x.world.Brokers()...), kgo.TransactionalID("lost"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		x.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.BeginTransaction(); err != nil {
+		x.Fatal(err)
+	}
+	last := int64(0)
+	for range n {
+		r := &kgo.Record{Topic: schemas.TopicTelemetry, Value: []byte("lost")}
+		if err := client.ProduceSync(x.ctx, r).FirstErr(); err != nil {
+			x.Fatal(err)
+		}
+		last = r.Offset
+	}
+	gone := kadm.Offsets{}
+	gone.Add(kadm.Offset{Topic: schemas.TopicTelemetry, At: last + 1})
+	if _, err := x.kafka().DeleteRecords(x.ctx, gone); err != nil {
+		x.Fatal(err)
+	}
+	if err := client.EndTransaction(x.ctx, kgo.TryCommit); err != nil {
+		x.Fatal(err)
+	}
+}
+
 // A topic that was deleted and created again is noticed; its partitions stand still until
 // an operator adopts it.
 func TestARecreatedTopicIsAdoptedByAnOperatorsWord(t *testing.T) {
