@@ -78,6 +78,11 @@ func (a *Abandoned) with(old, tip Manifest, end Entry) *Abandoned {
 		return a
 	}
 	all := Abandoned{Since: old.CreatedAt, Next: end.Next, Watermark: end.Watermark}
+	if end.Made > old.Number { // its results reach to the cut, though an operator moved back where it goes on
+		for t, stands := range end.Stands() {
+			all.Next[t] = max(all.Next[t], stands)
+		}
+	}
 	for _, other := range []*Abandoned{a, end.Abandoned} { // the line may not have come to where another stood
 		if other == nil {
 			continue

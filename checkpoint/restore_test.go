@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taximeter/checkpoint"
+	"taximeter/schemas"
 )
 
 func TestRestoreCopiesTheOldCutUnderANewEpochAndLineage(t *testing.T) {
@@ -93,6 +94,28 @@ func TestARestoreTellsWhatItLeavesBehind(t *testing.T) {
 	}
 	_, err = checkpoint.EncodeManifest(twice)
 	must(t, err)
+}
+
+// An operator moves consumption back, and the namespace is taken back before any seal: what is
+// public reaches to where the cut stood, not only to where consumption was to go on.
+func TestWhatIsLeftBehindReachesToTheCutThoughTheOffsetWasMovedBack(t *testing.T) {
+	m3 := grown(t, chainOf(t), sealOf(chainOf(t), 0, 0, 4))
+	m4 := grown(t, m3, sealOf(m3, 0, 0, 7))
+	back := moved(t, m4, checkpoint.SetOffset{Partition: 0, Topic: schemas.Telemetry, Next: 5})
+	m6, err := checkpoint.Restore(back, m3, limits, by("x"))
+	must(t, err)
+	if a := m6.Entries[0].Abandoned; a.Next != offsets(7) {
+		t.Errorf("the line left behind stood at %v", a.Next)
+	}
+	// A cut that the restored checkpoint has too is none of the line left behind: it may be of
+	// a topic that was created anew, whose offsets begin again.
+	m5 := moved(t, m4, checkpoint.SetOffset{Partition: 0, Topic: schemas.Telemetry, Next: 2}, checkpoint.SetOffset{Partition: 1, Topic: schemas.Telemetry, Next: 0},
+		checkpoint.AdoptTopic{Topic: schemas.Telemetry, ID: "new"})
+	m6, err = checkpoint.Restore(grown(t, m5), m5, limits, by("x"))
+	must(t, err)
+	if a := m6.Entries[0].Abandoned; a.Next[schemas.Telemetry] != 2 {
+		t.Errorf("the line left behind stood at %v of another topic", a.Next)
+	}
 }
 
 func TestRestoreRefuses(t *testing.T) {
