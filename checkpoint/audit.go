@@ -40,6 +40,7 @@ const operateAttempts = 10
 // Operate does what a names: it derives the manifest after the tip and commits it. The
 // record of it is written before, so that no change is without one, and completed after.
 //
+// Once derived, a change is made though ctx ends: whoever interrupts must not have to guess.
 // An error together with a manifest means that the change was made and its record is not
 // complete.
 func (c *Chain) Operate(ctx context.Context, a Audit, derive func(tip Manifest, by Stamp) (Manifest, error)) (Manifest, error) {
@@ -53,19 +54,26 @@ func (c *Chain) Operate(ctx context.Context, a Audit, derive func(tip Manifest, 
 		if err != nil {
 			return Manifest{}, err
 		}
+		if c.stoodIn > 0 && tip.Number > c.stoodIn {
+			return Manifest{}, fmt.Errorf("a node that knows manifest %d has gone on from it to %d: the newest manifest is whole again, and nothing was changed", c.stoodIn, tip.Number)
+		}
 		next, err := derive(tip, stamp)
 		if err != nil {
 			return Manifest{}, err
 		}
 		a.Number = next.Number
-		if err := c.note(ctx, a, OutcomeTried); err != nil {
+		whole := context.WithoutCancel(ctx)
+		if err := c.note(whole, a, OutcomeTried); err != nil {
 			return Manifest{}, err
 		}
-		won, _, err := c.Commit(ctx, next)
-		if won {
-			return next, errors.Join(err, c.note(ctx, a, OutcomeDone))
-		}
-		if err != nil {
+		won, _, err := c.Commit(whole, next)
+		switch {
+		case won:
+			c.stoodIn = 0
+			return next, errors.Join(err, c.note(whole, a, OutcomeDone))
+		case errors.Is(err, ErrUnclear):
+			return Manifest{}, fmt.Errorf("%w; it may have been done, or still be: look with `taximeter checkpoint list` before you try again", err)
+		case err != nil:
 			return Manifest{}, err
 		}
 	}

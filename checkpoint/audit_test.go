@@ -116,6 +116,56 @@ func TestNoChangeWithoutARecord(t *testing.T) {
 	}
 }
 
+// interrupted is a store during whose conditional put somebody presses Ctrl-C.
+type interrupted struct {
+	*storetest.Memory
+	press func()
+}
+
+func (s *interrupted) PutIfAbsent(ctx context.Context, key string, body io.ReadSeeker) (checkpoint.Written, error) {
+	s.press()
+	if err := ctx.Err(); err != nil {
+		return checkpoint.Written{}, err
+	}
+	return s.Memory.PutIfAbsent(ctx, key, body)
+}
+
+// A change is made whole or not begun: whoever interrupts it must not have to guess.
+func TestAChangeThatHasBegunIsMadeThoughInterrupted(t *testing.T) {
+	mem, _, _ := found(t)
+	pressed, press := context.WithCancel(ctx)
+	m, err := checkpoint.NewChain(&interrupted{mem, press}, ns).Operate(pressed, audit(), carry)
+	if err != nil || m.Number != 2 {
+		t.Errorf("manifest %d, %v", m.Number, err)
+	}
+	if all, err := checkpoint.NewChain(mem, ns).Audits(ctx); err != nil || len(all) != 1 || all[0].Outcome != checkpoint.OutcomeDone {
+		t.Errorf("%+v, %v", all, err)
+	}
+	second := audit()
+	second.Token = "op-2"
+	if m, err := checkpoint.NewChain(mem, ns).Operate(pressed, second, func(checkpoint.Manifest, checkpoint.Stamp) (checkpoint.Manifest, error) {
+		return checkpoint.Manifest{}, pressed.Err()
+	}); !errors.Is(err, context.Canceled) || m.Number != 0 {
+		t.Errorf("interrupted before: manifest %d, %v", m.Number, err)
+	}
+}
+
+// Nobody can say whether a put without an answer lands: the error must not sound as if it had not.
+func TestAChangeWithoutAClearAnswerSaysWhereToLook(t *testing.T) {
+	mem, _, _ := found(t)
+	dark := false
+	chain := checkpoint.NewChain(&storetest.Faults{Store: mem, Plan: func(op storetest.Op, key string) storetest.Fault {
+		if dark = dark || op == storetest.OpPutIfAbsent; dark {
+			return storetest.DropAnswer
+		}
+		return storetest.None
+	}}, ns)
+	_, err := chain.Operate(ctx, audit(), carry)
+	if !errors.Is(err, checkpoint.ErrUnclear) || !strings.Contains(err.Error(), "checkpoint list") {
+		t.Error(err)
+	}
+}
+
 func TestAuditRecordsAreNeverCollected(t *testing.T) {
 	_, chain, _ := found(t)
 	_, err := chain.Operate(ctx, audit(), carry)

@@ -22,8 +22,9 @@ type Chain struct {
 	ns    Namespace
 	tip   Manifest // the highest seen; Number 0 = not looked yet
 	// seen holds decoded manifests of [tip.Oldest, tip]: they never change while retained.
-	seen   map[Number]Manifest
-	parsed parsed
+	seen    map[Number]Manifest
+	parsed  parsed
+	stoodIn Number // of the damaged tip that PassOver has stood in for; 0 = none
 }
 
 // NewChain looks at nothing yet.

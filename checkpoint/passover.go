@@ -44,7 +44,7 @@ func (c *Chain) PassOver(ctx context.Context, ends []Offsets, now schemas.Millis
 		}
 		m.Entries[p] = e
 	}
-	c.tip = m
+	c.tip, c.stoodIn = m, n
 	return m, nil
 }
 

@@ -92,3 +92,26 @@ func TestPassingOverIsLostToANodeThatKnowsTheTip(t *testing.T) {
 		t.Error("a whole tip was passed over")
 	}
 }
+
+// An operator's word for a damaged tip holds no more once a node that knows it has gone on: the
+// chain is whole again, and nobody has agreed to take it back from there.
+func TestPassingOverIsNotDoneAnewOnWhatANodeMade(t *testing.T) {
+	store, all := chainWithDamage(t, 1)
+	c := checkpoint.NewChain(store, ns)
+	_, err := c.PassOver(ctx, make([]checkpoint.Offsets, 2), 99)
+	must(t, err)
+	m5 := all[4]
+	data, err := checkpoint.EncodeManifest(grown(t, m5, sealOf(m5, 1, 0, 12)))
+	must(t, err)
+	_, err = store.PutIfAbsent(ctx, ns.Manifest(6), bytes.NewReader(data))
+	must(t, err)
+	m, err := c.Operate(ctx, audit(), func(tip checkpoint.Manifest, by checkpoint.Stamp) (checkpoint.Manifest, error) {
+		return checkpoint.Restore(tip, all[3], limits, by)
+	})
+	if err == nil || m.Number != 0 {
+		t.Errorf("manifest %d, %v", m.Number, err)
+	}
+	if tip, err := checkpoint.NewChain(store, ns).Tip(ctx); err != nil || tip.Number != 6 {
+		t.Errorf("tip %d, %v", tip.Number, err)
+	}
+}
