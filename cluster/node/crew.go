@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taximeter/actors/coordinator"
+	"taximeter/actors/host"
 	"taximeter/checkpoint"
 	"taximeter/cluster"
 	"taximeter/cluster/gossip"
@@ -200,7 +201,7 @@ func (c *crew) learn() {
 			delete(c.starts, p)
 			switch {
 			case end.err == nil:
-			case errors.Is(end.err, context.Canceled): // revoked, or the node ends
+			case errors.Is(end.err, context.Canceled), errors.Is(end.err, host.ErrRevoked): // or the node ends; the chain says who begins it
 			default:
 				c.node.log.Error("partition does not start; trying again", "partition", p, "err", end.err)
 				c.node.firstFault(end.err)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"taximeter/checkpoint"
 	"taximeter/cmd/internal/operator"
@@ -19,7 +18,7 @@ func newCheckpointRestore() *cobra.Command {
 	var o chainFlags
 	var reason string
 	var brokers []string
-	var yes, unverified, giveUp, passOver bool
+	var yes, unverified, giveUp, passOver, overGap bool
 	c := &cobra.Command{
 		Use:   "restore N --reason TEXT",
 		Short: "Take the namespace back to an earlier checkpoint",
@@ -33,7 +32,8 @@ not committed never becomes public.
 
 Bills and windows published since stay public. What is computed again and equals them is
 not sent again; what differs goes out as the next version. The input topics must still
-hold the offsets of checkpoint N (` + "`taximeter checkpoint show N`" + `).`,
+hold what comes after checkpoint N: if the brokers answer, the command looks, and refuses
+what would lose records that later checkpoints have counted.`,
 		Example: `  taximeter checkpoint restore 41 --reason "checkpoint 45 has a damaged file, ticket 1234"`,
 		Args:    arguments("a checkpoint's number", 1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -69,6 +69,9 @@ hold the offsets of checkpoint N (` + "`taximeter checkpoint show N`" + `).`,
 			if err != nil {
 				return err
 			}
+			if err := x.held(c, brokers, old, tip, overGap); err != nil {
+				return err
+			}
 			announce(c, x, old, tip, d)
 			if err := confirm(c.Context(), c, yes); err != nil {
 				return err
@@ -96,7 +99,8 @@ hold the offsets of checkpoint N (` + "`taximeter checkpoint show N`" + `).`,
 	reasonFlag(c, &reason, &yes)
 	c.Flags().BoolVar(&unverified, "unverified", false, "do not read checkpoint N whole before")
 	c.Flags().BoolVar(&passOver, "pass-over-damaged-tip", false, "let the chain go on although its newest manifests are damaged and no backup has them; needs the Kafka brokers")
-	c.Flags().StringSliceVar(&brokers, "brokers", nil, "with --pass-over-damaged-tip: Kafka brokers, separated by commas (default those of the configuration)")
+	c.Flags().StringSliceVar(&brokers, "brokers", nil, "Kafka brokers, separated by commas (default those of the configuration)")
+	c.Flags().BoolVar(&overGap, "accept-gap", false, "go back though the input topics no longer hold all that would be read again")
 	c.Flags().BoolVar(&giveUp, "give-up-damaged", false, "give up outboxes that wait for publication and cannot be read")
 	return c
 }
@@ -117,42 +121,11 @@ func tipOf(ctx context.Context, x opened, passOver bool, brokers []string) (chec
 	if err != nil {
 		return checkpoint.Manifest{}, err
 	}
-	ends, err := inputEnds(ctx, where)
+	logs, err := readInputs(ctx, where)
 	if err != nil {
 		return checkpoint.Manifest{}, err
 	}
-	return x.chain.PassOver(ctx, ends, schemas.Millis(time.Now().UnixMilli()))
-}
-
-// inputEnds are the ends of the input topics now, by partition.
-func inputEnds(ctx context.Context, where *remote) ([]checkpoint.Offsets, error) {
-	var names []string
-	for _, t := range schemas.Inputs {
-		names = append(names, t.String())
-	}
-	client, details, err := where.kafka(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	listed, err := kadm.NewClient(client).ListEndOffsets(ctx, names...)
-	if err == nil {
-		err = listed.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ends of the input topics: %w", err)
-	}
-	ends := make([]checkpoint.Offsets, len(details[names[0]].Partitions))
-	for p := range ends {
-		for _, t := range schemas.Inputs {
-			end, ok := listed.Lookup(t.String(), int32(p))
-			if !ok {
-				return nil, fmt.Errorf("the broker knows no end of partition %d of %s", p, t)
-			}
-			ends[p][t] = schemas.Offset(end.Offset)
-		}
-	}
-	return ends, nil
+	return x.chain.PassOver(ctx, logs.ends, schemas.Millis(time.Now().UnixMilli()))
 }
 
 // announce tells a person what is about to happen.

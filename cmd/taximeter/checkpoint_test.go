@@ -14,6 +14,11 @@ import (
 	"taximeter/schemas"
 )
 
+func (x *town) restore(to checkpoint.Number, args ...string) string {
+	x.Helper()
+	return x.taximeter(append([]string{"checkpoint", "restore", fmt.Sprint(to), "--brokers", strings.Join(x.world.Brokers(), ","), "--yes"}, args...)...)
+}
+
 // Taken back four checkpoints while it runs, a node goes on from there: nothing is doubled,
 // nothing is missing, versions continue.
 func TestARunningNodeIsTakenBackFourCheckpoints(t *testing.T) {
@@ -31,7 +36,7 @@ func TestARunningNodeIsTakenBackFourCheckpoints(t *testing.T) {
 	}
 	back := numbers[len(numbers)-5]
 	got := x.restarted(func() string {
-		return x.taximeter("checkpoint", "restore", fmt.Sprint(back), "--reason", "a drill", "--yes")
+		return x.restore(back, "--reason", "a drill")
 	})
 	if !strings.Contains(got, fmt.Sprintf("lineage 2, stands where %d stood\n", back)) || !strings.HasSuffix(got, "exit 0\n") {
 		t.Fatal(got)
@@ -64,7 +69,7 @@ func TestARunningNodeIsTakenBackFourCheckpoints(t *testing.T) {
 	}
 	// Restarted on the way back, and taken forward again to the line left behind.
 	got = x.restarted(func() string {
-		return x.taximeter("checkpoint", "restore", fmt.Sprint(numbers[5]), "--reason", "forward again", "--yes")
+		return x.restore(numbers[5], "--reason", "forward again")
 	})
 	if !strings.Contains(got, "lineage 3") {
 		t.Fatal(got)
@@ -118,7 +123,7 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 		if !strings.Contains(got, "damaged in 1 places\n  "+key+"\n") || !strings.HasSuffix(got, "exit 1\n") {
 			t.Errorf("%s: %s", key, got)
 		}
-		if got := x.taximeter("checkpoint", "restore", fmt.Sprint(tip.Number), "--reason", "r", "--yes"); !strings.Contains(got, key) || !strings.HasSuffix(got, "exit 1\n") {
+		if got := x.restore(tip.Number, "--reason", "r"); !strings.Contains(got, key) || !strings.HasSuffix(got, "exit 1\n") {
 			t.Errorf("a damaged checkpoint was restored: %s", got)
 		}
 		if err := os.Remove(path); err != nil {
@@ -256,14 +261,14 @@ func TestADamagedTipManifestIsPassedOverByAnOperatorsWord(t *testing.T) {
 	if got := x.taximeter("checkpoint", "list"); !strings.Contains(got, "damaged") || !strings.HasSuffix(got, "exit 0\n") {
 		t.Error(got)
 	}
-	whole := fmt.Sprint(newest - 3) // what came after is public, and computed again
-	if got := x.taximeter("checkpoint", "verify", whole); !strings.Contains(got, "is whole") {
+	whole := newest - 3 // what came after is public, and computed again
+	if got := x.taximeter("checkpoint", "verify", fmt.Sprint(whole)); !strings.Contains(got, "is whole") {
 		t.Error(got)
 	}
-	if got := x.taximeter("checkpoint", "restore", whole, "--reason", "r", "--yes"); !strings.Contains(got, "--pass-over-damaged-tip") || !strings.HasSuffix(got, "exit 1\n") {
+	if got := x.restore(whole, "--reason", "r"); !strings.Contains(got, "--pass-over-damaged-tip") || !strings.HasSuffix(got, "exit 1\n") {
 		t.Errorf("without the word for it: %s", got)
 	}
-	got := x.taximeter("checkpoint", "restore", whole, "--pass-over-damaged-tip", "--brokers", strings.Join(x.world.Brokers(), ","), "--reason", "bit rot", "--yes")
+	got := x.restore(whole, "--pass-over-damaged-tip", "--reason", "bit rot")
 	if !strings.Contains(got, fmt.Sprintf("restored: checkpoint %d", newest+1)) || !strings.HasSuffix(got, "exit 0\n") {
 		t.Fatal(got)
 	}
@@ -280,7 +285,7 @@ func TestADamagedTipManifestIsPassedOverByAnOperatorsWord(t *testing.T) {
 	if len(after.Bills) <= len(before.Bills) {
 		t.Errorf("%d bills before, %d after another round", len(before.Bills), len(after.Bills))
 	}
-	if got := x.taximeter("checkpoint", "restore", whole, "--pass-over-damaged-tip", "--reason", "r", "--yes"); !strings.Contains(got, "is not damaged") {
+	if got := x.restore(whole, "--pass-over-damaged-tip", "--reason", "r"); !strings.Contains(got, "is not damaged") {
 		t.Error(got)
 	}
 	if got := x.taximeter("checkpoint", "verify"); !strings.Contains(got, "is whole") {

@@ -84,7 +84,13 @@ func newTown(t *testing.T) *town {
 
 func (x *town) start() {
 	x.Helper()
-	n, err := node.Start(x.ctx, x.cfg, node.Options{AppendTimes: ingest.AppendTimesFromRecords, Log: slog.New(slog.NewTextHandler(&x.log, nil))})
+	x.startWith(node.Options{})
+}
+
+func (x *town) startWith(o node.Options) {
+	x.Helper()
+	o.AppendTimes, o.Log = ingest.AppendTimesFromRecords, slog.New(slog.NewTextHandler(&x.log, nil))
+	n, err := node.Start(x.ctx, x.cfg, o)
 	if err != nil {
 		x.Fatal(err)
 	}
