@@ -4,9 +4,7 @@ package ingest
 
 import (
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"taximeter/internal/kafkaserver"
+	"taximeter/internal/serverstest"
 	"taximeter/internal/topics"
 	"taximeter/schemas"
 )
@@ -21,26 +20,15 @@ import (
 // kafka starts Kafka itself and returns its address.
 func kafka(t *testing.T) string {
 	t.Helper()
-	libs := os.Getenv("TAXIMETER_KAFKA_LIBS")
-	if libs == "" {
-		t.Fatal("no Kafka: run this with .ci/with-servers")
-	}
 	at, err := kafkaserver.Addresses(2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: t.TempDir()}
+	k := serverstest.Kafka(t)
 	if err := k.Prepare([]kafkaserver.Listener{{Name: "INTERNAL", Address: at[0]}}, at[1], nil); err != nil {
 		t.Fatal(err)
 	}
-	broker := k.Broker()
-	if err := broker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = broker.Process.Signal(syscall.SIGKILL)
-		_ = broker.Wait()
-	})
+	serverstest.Start(t, k)
 	return at[0]
 }
 

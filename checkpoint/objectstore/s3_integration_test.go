@@ -4,7 +4,6 @@ package objectstore
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,20 +11,17 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/checkpoint/storetest"
+	"taximeter/internal/serverstest"
 )
 
 var stores atomic.Int64 // names a new prefix per store under test
 
-// serverConfig is the S3 server that the environment names, as .ci/with-servers does.
+// serverConfig is a new prefix on the S3 server.
 func serverConfig(t *testing.T) S3Config {
 	t.Helper()
-	cfg := S3Config{Endpoint: os.Getenv("TAXIMETER_S3_ENDPOINT"), Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Region: os.Getenv("TAXIMETER_S3_REGION"),
-		AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), PathStyle: true}
-	if cfg.Endpoint == "" {
-		t.Fatal("set TAXIMETER_S3_ENDPOINT, TAXIMETER_S3_BUCKET and AWS_* keys, e.g. of a versitygw (see DESIGN.md), or run under .ci/with-servers")
-	}
-	cfg.Prefix = fmt.Sprintf("test-%d-%d/", time.Now().UnixNano(), stores.Add(1))
-	return cfg
+	s3 := serverstest.S3(t)
+	return S3Config{Endpoint: s3.Endpoint, Bucket: s3.Bucket, Region: s3.Region, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, PathStyle: s3.PathStyle,
+		Prefix: fmt.Sprintf("test-%d-%d/", time.Now().UnixNano(), stores.Add(1))}
 }
 
 func TestS3(t *testing.T) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -11,19 +12,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"crypto/tls"
-
 	"taximeter/cluster/node/embedded"
 	"taximeter/internal/access"
 	"taximeter/internal/access/accesstest"
 	"taximeter/internal/kafkaserver"
+	"taximeter/internal/serverstest"
 	"taximeter/schemas"
 )
 
@@ -31,16 +30,12 @@ import (
 // and say by SASL that they are "meter". It gives how to be let in by SCRAM.
 func securedKafka(t *testing.T) access.Kafka {
 	t.Helper()
-	libs := os.Getenv("TAXIMETER_KAFKA_LIBS")
-	if libs == "" {
-		t.Fatal("no Kafka: run this with .ci/with-servers")
-	}
 	at, err := kafkaserver.Addresses(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, server, ours := t.TempDir(), accesstest.NewIdentity(t, "kafka.test"), accesstest.NewIdentity(t, "meter")
-	k := kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: dir}
+	server, ours := accesstest.NewIdentity(t, "kafka.test"), accesstest.NewIdentity(t, "meter")
+	k := serverstest.Kafka(t)
 	const login, name = "org.apache.kafka.common.security.", "listener.name.secured."
 	err = k.Prepare([]kafkaserver.Listener{{Name: "INTERNAL", Address: at[0]}, {Name: "SECURED", Address: at[1], Protocol: "SASL_SSL"}}, at[2], []string{
 		name + "ssl.keystore.type=PEM", name + "ssl.keystore.location=" + server.Both,
@@ -54,23 +49,7 @@ func securedKafka(t *testing.T) access.Kafka {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := os.Create(filepath.Join(dir, "kafka.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer said.Close() // the process has its own
-	broker := k.Broker()
-	broker.Stdout, broker.Stderr = said, said
-	if err := broker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = broker.Process.Signal(syscall.SIGKILL)
-		_ = broker.Wait()
-		if text, err := os.ReadFile(said.Name()); err == nil && t.Failed() {
-			t.Logf("Kafka said:\n%s", text[max(0, len(text)-4000):])
-		}
-	})
+	serverstest.Start(t, k)
 	secured := access.Kafka{Brokers: []string{at[1]},
 		TLS:  access.KafkaTLS{Enabled: true, CA: server.Cert, Cert: ours.Cert, Key: ours.Key, ServerName: "kafka.test"},
 		SASL: access.SASL{Mechanism: "SCRAM-SHA-512", User: "meter", PasswordFile: secretFile(t, "secret")}}

@@ -14,6 +14,7 @@ import (
 	_ "github.com/ClickHouse/clickhouse-go/v2" // registers the driver "clickhouse"
 	_ "github.com/jackc/pgx/v5/stdlib"         // registers the driver "pgx"
 
+	"taximeter/internal/serverstest"
 	"taximeter/schemas"
 )
 
@@ -57,9 +58,9 @@ func TestClickHouseDropsOldWindows(t *testing.T) {
 // server is the URL of a server that .ci/with-servers has started.
 func server(t testing.TB, variable string) *url.URL {
 	t.Helper()
-	u, err := url.Parse(os.Getenv(variable))
-	if err != nil || u.Host == "" {
-		t.Fatalf("%s=%q names no server: run the tests by way of .ci/with-servers", variable, os.Getenv(variable))
+	u, err := url.Parse(serverstest.Setting(t, variable))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return u
 }

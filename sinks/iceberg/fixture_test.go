@@ -14,7 +14,7 @@ import (
 	"github.com/apache/iceberg-go"
 
 	"taximeter/checkpoint"
-	"taximeter/internal/access"
+	"taximeter/internal/serverstest"
 	"taximeter/schemas"
 	"taximeter/schemas/avro"
 	"taximeter/schemas/codec"
@@ -83,13 +83,9 @@ const onREST = "TAXIMETER_LAKE_ON_REST"
 // restCatalog is a database of its own in the REST catalog, with the files in S3.
 func restCatalog(t *testing.T, cfg *Config) {
 	t.Helper()
-	cfg.Catalog, cfg.Token = os.Getenv("TAXIMETER_CATALOG_URL"), os.Getenv("TAXIMETER_CATALOG_TOKEN")
-	if cfg.Catalog == "" {
-		t.Fatal("no REST catalog: run this with .ci/with-servers")
-	}
+	cfg.Catalog, cfg.Token = serverstest.Setting(t, "TAXIMETER_CATALOG_URL"), serverstest.Setting(t, "TAXIMETER_CATALOG_TOKEN")
 	cfg.Database = fmt.Sprint("lake", time.Now().UnixNano())
-	cfg.Warehouse = Warehouse{S3: access.S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Endpoint: os.Getenv("TAXIMETER_S3_ENDPOINT"), Region: os.Getenv("TAXIMETER_S3_REGION"),
-		PathStyle: true, AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}}
+	cfg.Warehouse = Warehouse{S3: serverstest.S3(t)}
 }
 
 func newWorld(t *testing.T) *world {

@@ -6,13 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"taximeter/checkpoint"
-	"taximeter/internal/access"
+	"taximeter/internal/serverstest"
 	"taximeter/schemas"
 	"taximeter/sinks"
 )
@@ -20,14 +19,10 @@ import (
 // With the catalog in PostgreSQL and the files in S3: commits of two committers, compaction,
 // expiry, orphans and a restore.
 func TestLakeOnServers(t *testing.T) {
-	postgres, s3 := os.Getenv("TAXIMETER_POSTGRES_URL"), os.Getenv("TAXIMETER_S3_ENDPOINT")
-	if postgres == "" || s3 == "" {
-		t.Fatal("no servers: run this with .ci/with-servers")
-	}
 	w := newWorld(t)
-	w.cfg.Catalog, w.cfg.Database = postgres, fmt.Sprint("lake", time.Now().UnixNano())
-	w.cfg.Warehouse = Warehouse{S3: access.S3{Bucket: os.Getenv("TAXIMETER_S3_BUCKET"), Prefix: "warehouse", Endpoint: s3, Region: os.Getenv("TAXIMETER_S3_REGION"),
-		PathStyle: true, AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}}
+	w.cfg.Catalog, w.cfg.Database = serverstest.Setting(t, "TAXIMETER_POSTGRES_URL"), fmt.Sprint("lake", time.Now().UnixNano())
+	w.cfg.Warehouse = Warehouse{S3: serverstest.S3(t)}
+	w.cfg.Warehouse.S3.Prefix = "warehouse"
 	a, b := w.open(), w.open()
 	const n = 12
 	for i := range n {
@@ -103,7 +98,7 @@ func TestRESTCatalogKnowsUs(t *testing.T) {
 		}
 		return err
 	}
-	if err := open(func(c *Config) { c.Token, c.Credential = "", os.Getenv("TAXIMETER_CATALOG_CREDENTIAL") }); err != nil {
+	if err := open(func(c *Config) { c.Token, c.Credential = "", serverstest.Setting(t, "TAXIMETER_CATALOG_CREDENTIAL") }); err != nil {
 		t.Error("by OAuth2:", err)
 	}
 	for name, change := range map[string]func(*Config){

@@ -4,11 +4,7 @@ package kafkaout
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +14,7 @@ import (
 
 	"taximeter/checkpoint"
 	"taximeter/internal/kafkaserver"
+	"taximeter/internal/serverstest"
 	"taximeter/schemas"
 )
 
@@ -34,21 +31,17 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	libs := os.Getenv("TAXIMETER_KAFKA_LIBS")
-	if libs == "" {
-		t.Fatal("no Kafka: run this with .ci/with-servers")
-	}
 	at, err := kafkaserver.Addresses(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: t.TempDir()}
+	first := serverstest.Kafka(t)
 	// The first counts the second as dead soon.
 	if err := first.Prepare([]kafkaserver.Listener{{Name: "INTERNAL", Address: at[0]}}, at[1], []string{"broker.session.timeout.ms=2000", "broker.heartbeat.interval.ms=500"}); err != nil {
 		t.Fatal(err)
 	}
-	p := &pair{T: t, seed: at[0], second: kafkaserver.Server{JVM: kafkaserver.SmallJVM(), Libs: libs, Dir: t.TempDir()}}
-	run(t, first)
+	p := &pair{T: t, seed: at[0], second: serverstest.Kafka(t)}
+	serverstest.Start(t, first)
 	client, err := kgo.NewClient(kgo.SeedBrokers(at[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -76,34 +69,6 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// run starts a broker, which dies with the test at the latest.
-func run(t *testing.T, s kafkaserver.Server) (kill func()) {
-	t.Helper()
-	said, err := os.OpenFile(filepath.Join(s.Dir, "kafka.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer said.Close() // the process has its own
-	broker := s.Broker()
-	broker.Stdout, broker.Stderr = said, said
-	if err := broker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	kill = func() { end(broker) }
-	t.Cleanup(func() {
-		kill()
-		if text, err := os.ReadFile(said.Name()); err == nil && t.Failed() {
-			t.Logf("Kafka said:\n%s", text[max(0, len(text)-4000):])
-		}
-	})
-	return kill
-}
-
-func end(broker *exec.Cmd) {
-	_ = broker.Process.Signal(syscall.SIGKILL)
-	_ = broker.Wait()
-}
-
 func (p *pair) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	p.Cleanup(cancel)
@@ -126,7 +91,7 @@ func (p *pair) until(what string, is func(context.Context) bool) {
 // up starts the second broker and waits until it leads what it has.
 func (p *pair) up() {
 	p.Helper()
-	p.down = run(p.T, p.second)
+	p.down = serverstest.Start(p.T, p.second)
 	p.until("the second broker is there", func(ctx context.Context) bool {
 		brokers, err := p.admin.ListBrokers(ctx)
 		return err == nil && len(brokers) == 2 && p.led(ctx)

@@ -3,21 +3,17 @@
 package chaos
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"taximeter/cmd/internal/chaos/inject"
+	"taximeter/internal/serverstest"
 )
 
 // readers are what checks lake and tables.
 func readers(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("TAXIMETER_READERS")
-	if path == "" {
-		t.Fatal("TAXIMETER_READERS is not set: run it through .ci/with-servers after .ci/install")
-	}
-	return path
+	return serverstest.Setting(t, "TAXIMETER_READERS")
 }
 
 func withTables(s *Scenario) { s.Tables = true }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"taximeter/cmd/internal/lakecheck"
+	"taximeter/internal/serverstest"
 	"taximeter/internal/shared"
 	"taximeter/schemas"
 )
@@ -21,11 +22,7 @@ import (
 // python is the interpreter that has the readers.
 func python(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("TAXIMETER_READERS")
-	if path == "" {
-		t.Fatal("TAXIMETER_READERS is not set: run it through .ci/with-servers after .ci/install")
-	}
-	return path
+	return serverstest.Setting(t, "TAXIMETER_READERS")
 }
 
 func passing(t *testing.T, in Input) lakecheck.Case {
