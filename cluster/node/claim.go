@@ -132,7 +132,9 @@ func (c *crew) start(p schemas.Partition, e checkpoint.Entry) {
 		}
 		c.ends <- startEnd{p, err}
 		c.poke()
-		c.node.removeAside(p)
+		if err := removeAside(c.node.home(p)); err != nil {
+			c.node.log.Warn("state of an earlier run stays behind until the next start", "partition", p, "err", err)
+		}
 	})
 }
 

@@ -2,13 +2,11 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
-	"taximeter/checkpoint"
 	"taximeter/schemas"
 )
 
@@ -38,42 +36,25 @@ func (n *Node) earlier(p schemas.Partition) []string {
 	return append(n.runsLeft(p), filepath.Join(n.home(p), copyFolder))
 }
 
-// setAside takes what a run has taken over out of the way of whatever comes next: as soon as the
-// run ends a new copy is made where the old one was, and to remove gigabytes takes its time.
-func (n *Node) setAside(p schemas.Partition, by checkpoint.Incarnation, dirs []string) {
-	aside := filepath.Join(n.home(p), asideFolder)
-	err := os.MkdirAll(aside, 0o755)
+// setAside moves folders, those that are there, into the folder aside of one: what comes next can be
+// made where they were at once, and to remove gigabytes takes its time.
+func setAside(in string, dirs ...string) (failed error) {
 	for _, dir := range dirs {
-		if e := os.Rename(dir, filepath.Join(aside, fmt.Sprintf("%d-%s", by, filepath.Base(dir)))); !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		aside := filepath.Join(in, asideFolder)
+		err := os.MkdirAll(aside, 0o755)
+		if err == nil {
+			aside, err = os.MkdirTemp(aside, "") // one of this name may lie there still
+		}
+		if err == nil {
+			err = os.Rename(dir, filepath.Join(aside, filepath.Base(dir)))
+		}
+		failed = errors.Join(failed, err)
 	}
-	if err != nil {
-		n.log.Warn("state of an earlier run stays behind until the next start", "partition", p, "err", err)
-	}
+	return failed
 }
 
 // removeAside is called when nobody waits for it.
-func (n *Node) removeAside(p schemas.Partition) {
-	if err := os.RemoveAll(filepath.Join(n.home(p), asideFolder)); err != nil {
-		n.log.Warn("state of an earlier run stays behind until the next start", "partition", p, "err", err)
-	}
-}
-
-// abandon takes all that is local of a partition out of the way of whatever comes next.
-func (n *Node) abandon(p schemas.Partition) error {
-	if _, err := os.Stat(n.home(p)); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	aside := filepath.Join(n.cfg.Data, asideFolder)
-	if err := os.MkdirAll(aside, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(n.home(p), filepath.Join(aside, strconv.Itoa(int(p))))
-}
-
-func (n *Node) removeAbandoned() {
-	if err := os.RemoveAll(filepath.Join(n.cfg.Data, asideFolder)); err != nil {
-		n.log.Warn("state of partitions that are elsewhere stays behind", "err", err)
-	}
-}
+func removeAside(in string) error { return os.RemoveAll(filepath.Join(in, asideFolder)) }

@@ -23,12 +23,16 @@ func TestWhatARunTookOverGoesBesideANewCopy(t *testing.T) {
 	}
 	n.standby.take(0)
 	earlier := n.earlier(0)
-	n.setAside(0, 78, earlier)
+	if err := setAside(n.home(0), earlier...); err != nil {
+		t.Fatal(err)
+	}
 	n.standby.give(0)
 	if rounds := follow(t, n); rounds != 1 {
 		t.Fatalf("%d rounds after the run", rounds)
 	}
-	n.removeAside(0)
+	if err := removeAside(n.home(0)); err != nil {
+		t.Fatal(err)
+	}
 	if got := value(t, n, tip.Entries[0], n.standby.take(0), storetest.NewMemory()); got != "first" {
 		t.Errorf("the new copy holds %q", got)
 	}
@@ -36,6 +40,29 @@ func TestWhatARunTookOverGoesBesideANewCopy(t *testing.T) {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there: %v", dir, err)
 		}
+	}
+}
+
+// A partition may leave again before what it left the first time is removed.
+func TestWhatIsSetAsideMayLieThereAlready(t *testing.T) {
+	in := t.TempDir()
+	dir := filepath.Join(in, "3")
+	for range 2 {
+		if err := os.MkdirAll(filepath.Join(dir, "77"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := setAside(in, dir, filepath.Join(in, "missing")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it is still there: %v", err)
+		}
+	}
+	if err := removeAside(in); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(in); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
 

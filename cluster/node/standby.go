@@ -223,7 +223,9 @@ func (s *standby) give(p schemas.Partition) {
 // for it.
 func (s *standby) clear() {
 	s.abandon()
-	s.node.removeAbandoned()
+	if err := removeAside(s.node.cfg.Data); err != nil {
+		s.node.log.Warn("state of partitions that are elsewhere stays behind", "err", err)
+	}
 }
 
 func (s *standby) abandon() {
@@ -244,7 +246,7 @@ func (s *standby) abandon() {
 			s.left[p] = time.Now()
 		} else if time.Since(since) > keepUnwanted {
 			delete(s.copies, p)
-			if err := s.node.abandon(p); err != nil {
+			if err := setAside(s.node.cfg.Data, s.node.home(p)); err != nil {
 				s.node.log.Warn("state of a partition that is elsewhere stays behind", "partition", p, "err", err)
 			}
 		}

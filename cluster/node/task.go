@@ -83,7 +83,9 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	if t.store, err = pebblestore.Restore(ctx, n.store, e.Files, stateDir, n.shared, reuse...); err != nil {
 		return nil, err
 	}
-	n.setAside(p, e.Incarnation, earlier)
+	if err := setAside(n.home(p), earlier...); err != nil {
+		n.log.Warn("state of an earlier run stays behind until the next start", "partition", p, "err", err)
+	}
 	restored := time.Since(began) // the speaker has connected meanwhile
 	select {
 	case <-t.speaker.Opened():
