@@ -66,7 +66,7 @@ type Kafka struct {
 	patience time.Duration // with the end of the transaction before
 	ending   time.Duration // may take: reading a decision and writing its marker
 	refused  sync.Map      // topics that OnRefused has heard of
-	verdicts sync.Map      // of transactions that cannot be ended: verdict by suspect
+	verdicts verdicts
 }
 
 // New does not connect.

@@ -147,28 +147,11 @@ func (k *Kafka) settle(ctx context.Context, f *fenced) error {
 	return nil
 }
 
-// verdict is why a transaction could not be ended, and is not to be for a while: openings follow each other within
-// seconds, and each would read a day of the coordinator's log.
-type verdict struct {
-	err   error
-	until time.Time
-}
-
-// suspect is an open transaction that a transactional id may have begun.
-type suspect struct {
-	id string
-	place
-	producer, start int64
-}
-
-// verdictPause is how long a verdict stands; so long after the rights are given it may take until it is noticed.
-const verdictPause = time.Minute
-
 // end ends a transaction of an earlier holder as its coordinator decided.
 func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) error {
 	this := suspect{id, place{d.Topic, d.Partition}, d.ProducerID, d.CurrentTxnStartOffset}
-	if v, ok := k.verdicts.Load(this); ok && time.Now().Before(v.(verdict).until) {
-		return v.(verdict).err
+	if err := k.verdicts.on(this); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.ending)
 	defer cancel()
@@ -181,7 +164,7 @@ func (k *Kafka) end(ctx context.Context, id string, d kadm.DescribedProducer) er
 		pause = verdictPause
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		k.verdicts.Store(this, verdict{err, time.Now().Add(pause)})
+		k.verdicts.pass(this, err, pause)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package kafkaout
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -35,11 +36,27 @@ func TestAVerdictStandsForAWhile(t *testing.T) {
 	if n := refused(); n != 0 {
 		t.Errorf("looked up again, with %d questions", n)
 	}
-	w.kafka.verdicts.Range(func(key, v any) bool {
-		w.kafka.verdicts.Store(key, verdict{v.(verdict).err, time.Now()})
-		return true
-	})
+	for s, v := range w.kafka.verdicts.standing {
+		w.kafka.verdicts.pass(s, v.err, 0)
+	}
 	if n := refused(); n == 0 {
 		t.Error("not looked up again after a while")
 	}
+}
+
+// Each transaction that could not be ended is another one; over months a node meets many.
+func TestVerdictsThatStandNoMoreAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v verdicts
+		for start := range int64(100) {
+			v.pass(suspect{start: start}, errUndecided, verdictPause)
+			<-time.After(verdictPause / 4)
+		}
+		if n := len(v.standing); n > 4 {
+			t.Errorf("%d are remembered, of which none but 3 stand", n)
+		}
+		if err := v.on(suspect{start: 99}); !errors.Is(err, errUndecided) {
+			t.Errorf("the last one: %v", err)
+		}
+	})
 }
