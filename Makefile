@@ -14,7 +14,7 @@ SHARED := $(or $(TAXIMETER_SHARED),../shared)
 .PHONY: bench-sinks bench-gate bench-scale lake-check bench-state model ordeal help chaos-cluster dev test integration bench bench-quick bench-peers chaos chaos-real chaos-cluster-real chaos-cluster-figures lint
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 dev: ## the whole system in one process, on a simulated city
 	go build -o bin/taximeter ./cmd/taximeter
