@@ -60,10 +60,11 @@ bench-scale: ## the meter's cost by live trips, remembered events, one hot trip 
 bench-peers: EVENTS := 2000000
 bench-peers: ROUNDS := 5
 bench-peers: WARM := 2m
-bench-peers: ## EVENTS=2000000 ROUNDS=5 WARM=2m SYSTEMS= SHAPE=mixed: the same job in Flink and Kafka Streams; closes with a table
+bench-peers: HEAP := 3g
+bench-peers: ## EVENTS=2000000 ROUNDS=5 WARM=2m HEAP=3g SYSTEMS= SHAPE=mixed: the same job in Flink and Kafka Streams; closes with a table
 	.ci/install
 	mvn -q -B -Dstyle.color=never -f bench/peers/pom.xml package
-	.ci/with-servers go run ./bench/peers -events $(EVENTS) -rounds $(ROUNDS) -warm $(WARM) -systems "$(SYSTEMS)" -shape "$(or $(SHAPE),mixed)"
+	.ci/with-servers go run ./bench/peers -events $(EVENTS) -rounds $(ROUNDS) -warm $(WARM) -heap $(HEAP) -systems "$(SYSTEMS)" -shape "$(or $(SHAPE),mixed)"
 
 N    ?= 20
 SEED ?= 1
