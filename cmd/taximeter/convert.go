@@ -22,7 +22,7 @@ func newConvert() *cobra.Command {
 start at each trip's first position, its positions in the order of the file, a ride end
 at its last. Formats: ` + strings.Join(recordings.Formats(), ", ") + `.
 
-The file appears under its name when it is whole.`,
+The file appears under its name when it is whole; an older one is removed first.`,
 		Example: `  taximeter convert porto porto_trips.csv.gz porto_points.csv.gz -o porto.jsonl.gz
   taximeter convert liverpool bus_positions.csv.gz -o liverpool.jsonl`,
 		ValidArgs: recordings.Formats(),
@@ -34,6 +34,9 @@ The file appears under its name when it is whole.`,
 			}
 			if out == "" {
 				return usage(errors.New("no output file; give -o FILE"))
+			}
+			if err := outfile.MakeWay(inputs, out); err != nil {
+				return err
 			}
 			file, err := outfile.Create(out)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,9 @@ events.jsonl.gz, tarifas.json, regras.json. The same flags give the same bytes.`
 			if err := os.MkdirAll(out, 0o777); err != nil {
 				return fmt.Errorf("cannot make the folder %s: %w; choose another with --out", out, err)
 			}
+			if err := outfile.MakeWay(nil, filepath.Join(out, cityEvents), filepath.Join(out, cityTariffs), filepath.Join(out, cityRules)); err != nil {
+				return err
+			}
 			if err := writeCity(out, live, from); err != nil {
 				return err
 			}
@@ -67,7 +71,9 @@ events.jsonl.gz, tarifas.json, regras.json. The same flags give the same bytes.`
 	return c
 }
 
-// writeCity writes the three files; they get their names together.
+const cityEvents, cityTariffs, cityRules = "events.jsonl.gz", "tarifas.json", "regras.json"
+
+// writeCity writes the three files; they get their names together, the events last.
 func writeCity(dir string, live *city.City, start schemas.Millis) (err error) {
 	var files []*outfile.File
 	defer func() {
@@ -82,7 +88,7 @@ func writeCity(dir string, live *city.City, start schemas.Millis) (err error) {
 		}
 		return f, err
 	}
-	f, err := create("events.jsonl.gz")
+	f, err := create(cityEvents)
 	if err != nil {
 		return err
 	}
@@ -99,7 +105,7 @@ func writeCity(dir string, live *city.City, start schemas.Millis) (err error) {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for name, content := range map[string]any{"tarifas.json": city.Tariffs(start), "regras.json": city.Rules(start)} {
+	for name, content := range map[string]any{cityTariffs: city.Tariffs(start), cityRules: city.Rules(start)} {
 		f, err := create(name)
 		if err != nil {
 			return err
@@ -110,5 +116,5 @@ func writeCity(dir string, live *city.City, start schemas.Millis) (err error) {
 			return err
 		}
 	}
-	return outfile.Publish(files...)
+	return outfile.Publish(append(slices.Clone(files[1:]), files[0])...)
 }

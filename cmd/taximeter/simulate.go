@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,8 @@ Tariffs are a JSON array such as
     "taxaCancelamento":"3.00","carenciaS":120}]
 
 DIR gets bills.jsonl, windows.jsonl, alerts.jsonl and dlq.jsonl in the order in which
-the input produced them, and verdicts.json, which proves that no record is lost.`,
+the input produced them, and verdicts.json, which proves that no record is lost. What an
+earlier run left there is removed first; a run that fails leaves none of these files.`,
 		Example: `  taximeter simulate --events day.jsonl.gz --tariffs tarifas.json --out results
   taximeter simulate --events 1.jsonl --events 2.jsonl --tariffs t.json --rules r.json --out results
   taximeter simulate --events day.jsonl --tariffs t.json --max-speed-kmh 0 --out results --json`,
@@ -55,7 +57,10 @@ the input produced them, and verdicts.json, which proves that no record is lost.
 			if err := o.Validate(); err != nil {
 				return usage(err)
 			}
-			var err error
+			err := simulation.MakeWay(o.Out, append(slices.Clone(o.Events), tariffs, rules)...)
+			if err != nil {
+				return err
+			}
 			if o.Tariffs, err = readTariffs(tariffs); err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"taximeter/cmd/internal/catalogue"
 	"taximeter/cmd/internal/city"
 	"taximeter/cmd/internal/published"
+	"taximeter/cmd/internal/simulation"
 	"taximeter/cmd/internal/world"
 	"taximeter/schemas"
 )
@@ -33,7 +34,7 @@ func Run(ctx context.Context, o Options) (sum *Summary, err error) {
 		keep = embedded.KeepForever
 	}
 	if o.Out != "" {
-		if err := makeOut(o.Out); err != nil {
+		if err := simulation.MakeWay(o.Out, o.Events...); err != nil { // before any work: it may be that it cannot be made
 			return nil, err
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -112,18 +110,6 @@ func (s *Summary) Print(w io.Writer) {
 	if s.Out != "" {
 		fmt.Fprintf(w, "\nwhat was published is in %s\n", s.Out)
 	}
-}
-
-// makeOut makes the folder of results, before there are any: it may be that it cannot be.
-func makeOut(dir string) error {
-	err := os.MkdirAll(dir, 0o777)
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err
-	}
-	if err != nil {
-		return fmt.Errorf("cannot make the folder %s: %w; choose another with --out", dir, err)
-	}
-	return nil
 }
 
 // writeOut writes what was published in the files of simulate.

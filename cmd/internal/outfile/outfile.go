@@ -1,5 +1,6 @@
 // Package outfile writes files that appear whole or not at all: each is written under
-// another name beside its own and takes its name when all of it is there.
+// another name beside its own and takes its name when all of it is there. What an earlier
+// run left under that name makes way first, so that nobody takes it for what this one wrote.
 package outfile
 
 import (
@@ -22,10 +23,42 @@ type File struct {
 	buf        *bufio.Writer
 }
 
+// MakeWay removes the files that are about to be written, unless one of them is read too or
+// is no plain file: then nothing is removed.
+func MakeWay(reads []string, paths ...string) error {
+	for _, path := range paths {
+		if err := writable(path); err != nil {
+			return err
+		}
+		there, err := os.Stat(path)
+		if err != nil {
+			continue // nothing to remove, or Create will tell
+		}
+		for _, r := range reads {
+			if read, err := os.Stat(r); err == nil && os.SameFile(read, there) {
+				return fmt.Errorf("cannot write %s: it is also what is read; choose another name", path)
+			}
+		}
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot replace %s: %w; choose another name", path, cause(err))
+		}
+	}
+	return nil
+}
+
+func writable(path string) error {
+	if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() {
+		return fmt.Errorf("cannot write %s: it is there and not a plain file; choose another name", path)
+	}
+	return nil
+}
+
 // Create begins a file. The caller ends it with Publish or Discard.
 func Create(path string) (*File, error) {
-	if at, err := os.Stat(path); err == nil && !at.Mode().IsRegular() {
-		return nil, fmt.Errorf("cannot write %s: it is there and not a plain file; choose another name", path)
+	if err := writable(path); err != nil {
+		return nil, err
 	}
 	part := fmt.Sprintf("%s.%d.part", path, os.Getpid())
 	file, err := os.Create(part)
@@ -74,19 +107,27 @@ func (f *File) finish() error {
 }
 
 // Publish gives the files their names, in order, once all of them are complete. On an
-// error those not yet named are gone.
+// error none is there.
 func Publish(files ...*File) (err error) {
 	for _, f := range files {
 		err = errors.Join(err, f.finish())
 	}
+	var named []string
 	for _, f := range files {
 		if err == nil {
 			if err = os.Rename(f.part, f.path); err != nil {
 				err = f.failed(err)
+			} else {
+				named = append(named, f.path)
 			}
 		}
 		if err != nil {
 			err = errors.Join(err, f.Discard())
+		}
+	}
+	if err != nil {
+		for _, path := range named {
+			err = errors.Join(err, os.Remove(path))
 		}
 	}
 	return err

@@ -65,27 +65,49 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	only(t, dir)
 }
 
-// A name taken in the meantime by something that cannot be replaced.
+// A name taken in the meantime by something that cannot be replaced: what was named before it is
+// gone again, since the rest is missing.
 func TestAFailedPublishLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	taken, err := Create(filepath.Join(dir, "a"))
-	if err != nil {
+	var files []*File
+	for _, name := range []string{"before", "taken", "after"} {
+		f, err := Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	after, err := Create(filepath.Join(dir, "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "a"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := Publish(taken, after); err == nil {
+	if err := Publish(files...); err == nil {
 		t.Fatal("published over a folder")
 	}
-	only(t, dir, "a")
-	if _, err := Create(filepath.Join(dir, "a")); err == nil {
+	only(t, dir, "taken")
+	if _, err := Create(filepath.Join(dir, "taken")); err == nil {
 		t.Error("a folder is no file to write")
 	}
+}
+
+func TestOlderFilesMakeWayAllOrNone(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"a", "b", "input"} {
+		if err := os.WriteFile(at(name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := MakeWay([]string{dir + "/./input"}, at("a"), at("input")); err == nil {
+		t.Error("what is read would be written over")
+	}
+	if err := MakeWay(nil, at("a"), dir); err == nil {
+		t.Error("a folder made way")
+	}
+	only(t, dir, "a", "b", "input")
+	if err := MakeWay([]string{at("input"), at("nowhere")}, at("a"), at("b"), at("c")); err != nil {
+		t.Error(err)
+	}
+	only(t, dir, "input")
 }
 
 func only(t *testing.T, dir string, names ...string) {

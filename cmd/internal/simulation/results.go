@@ -34,13 +34,23 @@ type sheet struct {
 	json *json.Encoder
 }
 
-func createResults(dir string) (_ *results, err error) {
+// MakeWay makes the folder of results and removes those of an earlier run: whatever becomes
+// of this one, nobody takes them for its own.
+func MakeWay(dir string, reads ...string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			err = at.Err
 		}
-		return nil, fmt.Errorf("cannot make the folder %s: %w; choose another with --out", dir, err)
+		return fmt.Errorf("cannot make the folder %s: %w; choose another with --out", dir, err)
 	}
+	var paths []string
+	for _, name := range []string{VerdictsFile, BillsFile, WindowsFile, AlertsFile, DeadLettersFile} { // where the verdicts are, the others are
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	return outfile.MakeWay(reads, paths...)
+}
+
+func createResults(dir string) (_ *results, err error) {
 	r := &results{tally: newTally()}
 	defer func() {
 		if err != nil {

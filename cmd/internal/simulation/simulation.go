@@ -43,10 +43,13 @@ func (o *Options) Validate() error {
 const maxPartitions = 10_000
 
 // Run reads all the events and writes bills.jsonl, windows.jsonl, alerts.jsonl, dlq.jsonl
-// and verdicts.json.
+// and verdicts.json: all of them or, on an error, none.
 func Run(ctx context.Context, o Options) (_ Summary, err error) {
 	began := time.Now()
 	if err := o.Validate(); err != nil {
+		return Summary{}, err
+	}
+	if err := MakeWay(o.Out, o.Events...); err != nil {
 		return Summary{}, err
 	}
 	files, err := events.Open(o.Events, edge.WithRawDecoder(judgeRaw))
