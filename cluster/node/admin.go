@@ -74,14 +74,11 @@ func (n *Node) Drain() error {
 	if !n.cfg.Admin.guarded() {
 		return admin.ErrUnguarded
 	}
-	select {
-	case n.drain <- struct{}{}:
-	default: // asked already
-	}
+	n.drained.Do(func() { close(n.drain) })
 	return nil
 }
 
-// DrainAsked gets a value when somebody has asked by the admin API that the node hands over and ends: then call Stop.
+// DrainAsked is closed when somebody has asked by the admin API that the node hands over and ends: then call Stop.
 func (n *Node) DrainAsked() <-chan struct{} { return n.drain }
 
 // adminServer answers with h whom it lets in.

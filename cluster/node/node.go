@@ -99,7 +99,8 @@ type Node struct {
 
 	replaced chan struct{} // closed when another process has taken our partitions
 	replace  sync.Once
-	drain    chan struct{} // one slot: somebody has asked for it
+	drain    chan struct{} // closed when somebody has asked for it
+	drained  sync.Once
 
 	crew    *crew
 	standby *standby
@@ -119,13 +120,14 @@ type Node struct {
 	ready bool
 }
 
-// Start brings a node up: it returns when the partitions that are its own run.
+// Start brings a node up: it returns when the partitions that are its own run, or somebody has asked it to drain
+// before. A start that ctx ends leaves the cluster again.
 func Start(ctx context.Context, cfg Config, o Options) (n *Node, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	n = &Node{cfg: cfg, o: o, log: o.Log, ns: checkpoint.Namespace(cfg.Namespace), settings: partition.DefaultSettings(), clock: newClock(o.Wall),
-		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), drain: make(chan struct{}, 1), faults: make(chan error, 1), confirms: make(chan *checkpoint.Chain, startsAtOnce)}
+		turns: host.NewTurns(), tasks: make(map[schemas.Partition]*task), born: time.Now().UnixNano(), replaced: make(chan struct{}), drain: make(chan struct{}), faults: make(chan error, 1), confirms: make(chan *checkpoint.Chain, startsAtOnce)}
 	n.settings.Trip.MaxSpeedKmh = cfg.Meter.MaxSpeedKmh
 	if o.Mode == Replay {
 		n.settings.Trip.Horizon = 0

@@ -230,12 +230,13 @@ func (n *Node) member() cluster.Member {
 		Speaks: n.cfg.Cluster.speaks(), Weight: n.cfg.Cluster.Weight, Zone: n.cfg.Cluster.Zone, Duty: cluster.Serving}
 }
 
-// takeSeat steps until what is ours runs. A partition that cannot be started ends the
-// start of a node that is alone; of a cluster it is tried again while the others work.
+// takeSeat steps until what is ours runs, or somebody asks for the end. A partition that cannot
+// be started ends the start of a node that is alone; of a cluster it is tried again while the
+// others work.
 func (n *Node) takeSeat(ctx context.Context) error {
 	for {
 		if _, err := n.crew.step(ctx); err != nil && !errors.Is(err, coordinator.ErrDecidedAnew) {
-			return err
+			return n.unseated(ctx, err)
 		}
 		select {
 		case err := <-n.faults:
@@ -253,10 +254,27 @@ func (n *Node) takeSeat(ctx context.Context) error {
 		select {
 		case <-n.crew.wake:
 		case <-time.After(stepEvery):
+		case <-n.drain:
+			return nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return n.unseated(ctx, ctx.Err())
 		}
 	}
+}
+
+// unseated gives back what the chain has given to this life if ctx ended the start: the others
+// would wait until they call this node dead.
+func (n *Node) unseated(ctx context.Context, err error) error {
+	if ctx.Err() == nil || n.crew.gossip == nil || len(n.crew.started) == 0 {
+		return err
+	}
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveReserve)
+	defer cancel()
+	if failed := n.crew.leave(leaving); failed != nil {
+		return errors.Join(err, failed)
+	}
+	n.crew.farewell(leaving)
+	return err
 }
 
 func (n *Node) firstFault(err error) {

@@ -87,13 +87,22 @@ event time alone, bills everything and ends.`,
 func runNode(ctx context.Context, cfg node.Config, o node.Options, say io.Writer) ([]admin.PartitionStatus, error) {
 	began := time.Now()
 	n, err := node.Start(ctx, cfg, o)
-	if err != nil {
+	switch {
+	case err == nil:
+	case o.Mode == node.Live && errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, context.Canceled):
+		fmt.Fprintln(say, "stopped before it was up")
+		return nil, nil
+	default:
 		return nil, err
 	}
-	fmt.Fprintf(say, "node %s is up after %.1f s, admin %s\n", cfg.NodeID, time.Since(began).Seconds(), n.AdminURL())
+	select {
+	case <-n.DrainAsked(): // perhaps before it was up
+	default:
+		fmt.Fprintf(say, "node %s is up after %.1f s, admin %s\n", cfg.NodeID, time.Since(began).Seconds(), n.AdminURL())
+	}
 	var failed error
 	if o.Mode == node.Replay {
-		failed = n.Done(ctx)
+		failed = replayed(ctx, n)
 	} else {
 		select {
 		case <-ctx.Done():
@@ -106,11 +115,31 @@ func runNode(ctx context.Context, cfg node.Config, o node.Options, say io.Writer
 	partitions := n.Partitions()
 	stopping, cancel := context.WithTimeout(context.Background(), nodeStopTimeout)
 	defer cancel()
-	if err := n.Stop(stopping); failed == nil || errors.Is(failed, context.Canceled) {
+	if err := n.Stop(stopping); failed == nil || errors.Is(failed, context.Canceled) || errors.Is(failed, errNotReplayed) {
 		failed = errors.Join(failed, err)
 	}
 	return partitions, failed
 }
+
+// replayed waits until a replay is done, or somebody asks the node to drain.
+func replayed(ctx context.Context, n *node.Node) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- n.Done(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-n.DrainAsked():
+	}
+	cancel()
+	if <-done == nil {
+		return nil
+	}
+	return errNotReplayed
+}
+
+var errNotReplayed = errors.New("asked to drain before the replay was done: start it again, and it goes on from where it was")
 
 func printVerdicts(w io.Writer, partitions []admin.PartitionStatus) {
 	total := int64(0)

@@ -162,6 +162,9 @@ func (x *town) await(what string, holds func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(waitFor); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
+			if x.node == nil {
+				x.Fatalf("%s: not within %s", what, waitFor)
+			}
 			x.Fatalf("%s: not within %s: %+v", what, waitFor, x.node.Partitions())
 		}
 	}
