@@ -114,6 +114,7 @@ type CheckpointView struct {
 // manifest chain, whose newest number it names, is what counts.
 type ClusterStatus struct {
 	Node       string         `json:"no"`      // who answers
+	Life       int64          `json:"vida"`    // of its process, which no other has
 	Alone      bool           `json:"sozinho"` // configured without a cluster
 	Joined     bool           `json:"entrou"`  // has met another node, or was told to begin
 	Manifest   int64          `json:"manifesto"`

@@ -13,7 +13,7 @@ import (
 // Cluster tells whom this node sees and what the chain gives to whom.
 func (n *Node) Cluster() admin.ClusterStatus {
 	view := n.crew.view()
-	st := admin.ClusterStatus{Node: n.cfg.NodeID, Alone: n.crew.gossip == nil, Joined: view.Joined}
+	st := admin.ClusterStatus{Node: n.cfg.NodeID, Life: n.born, Alone: n.crew.gossip == nil, Joined: view.Joined}
 	if strange := n.crew.strange.Load(); strange != nil {
 		st.Error = (*strange).Error()
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,5 +205,45 @@ func TestANodeThatStillStartsLeaves(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A supervisor starts what has ended again, at the same address, before anybody sees it gone.
+func TestDrainSeesThatANodeWasStartedAgain(t *testing.T) {
+	var asked atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		life := 1
+		if asked.Load() {
+			life = 2
+		}
+		if r.Method == http.MethodPost {
+			asked.Store(true)
+		}
+		fmt.Fprintf(w, `{"no":"n1","vida":%d,"membros":[{"no":"n1","estado":"serving","particoes":2}]}`, life)
+	}))
+	defer api.Close()
+	if got := taximeter(t, "node", "drain", "--admin", api.URL, "--wait", "10s"); got != "the node has ended, and was started again\nexit 0\n" {
+		t.Error(got)
+	}
+}
+
+// A machine that is gone with its node refuses no connection: what became of it is not known.
+func TestDrainDoesNotSayThatASilentNodeGoesOn(t *testing.T) {
+	asked := make(chan struct{})
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-asked: // nothing answers any more
+			<-r.Context().Done()
+			return
+		default:
+		}
+		if r.Method == http.MethodPost {
+			close(asked)
+		}
+		fmt.Fprint(w, `{"no":"n1"}`)
+	}))
+	defer api.Close()
+	if got := taximeter(t, "node", "drain", "--admin", api.URL, "--wait", "1s"); !strings.Contains(got, "does not answer") || strings.Contains(got, "it goes on") || !strings.HasSuffix(got, "exit 1\n") {
+		t.Error(got)
 	}
 }
