@@ -93,14 +93,14 @@ func (r *requeue) run(ctx context.Context, c *cobra.Command, o *letterFlags, sou
 		return err
 	}
 	printPlan(c.ErrOrStderr(), r.plan)
-	if r.dryRun || len(r.plan.Send) == 0 {
+	if r.dryRun || len(r.plan.Send) == 0 && !r.confirmed {
 		return nil
 	}
-	if err := r.agreed(ctx, c); err != nil {
+	if err := r.agreed(ctx, c); err != nil || len(r.plan.Send) == 0 {
 		return err
 	}
 	if err := session.Send(ctx, r.plan.Send, string(operator.NewAudit("", "").By), now); err != nil {
-		return err
+		return begun(err)
 	}
 	r.sent = len(r.plan.Send)
 	if !r.asJSON {

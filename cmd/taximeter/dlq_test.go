@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"taximeter/cmd/internal/letters"
 	"taximeter/schemas"
 )
 
@@ -93,6 +94,10 @@ func TestDeadLettersAreSentAgainOnce(t *testing.T) {
 	if got := x.dlq("requeue", "--reason", "relogio_adiantado", "--confirm", "0"); !strings.Contains(got, "0 to be sent, 3 not") || !strings.Contains(got, "--again repeats that") {
 		t.Error(got)
 	}
+	// A script that expects some to be sent hears that none was.
+	if got := x.dlq("requeue", "--reason", "relogio_adiantado", "--confirm", "2"); !strings.Contains(got, "--confirm 2, and 0 letters would be sent; nothing was") || !strings.HasSuffix(got, "exit 2\n") {
+		t.Error(got)
+	}
 	if got := x.dlq("requeue", source, "--again", "--confirm", "1", "--json"); !strings.Contains(got, `"sent": 1`) {
 		t.Error(got)
 	}
@@ -151,5 +156,55 @@ func TestDeskFaults(t *testing.T) {
 		if got := taximeter(t, append(append([]string{"dlq"}, args...), "--brokers", broker, "--registry", url)...); !strings.Contains(got, want) || !strings.HasSuffix(got, "exit 2\n") {
 			t.Errorf("want %q in %s", want, got)
 		}
+	}
+}
+
+// Of two people who send the same letters again at once, one does: the later session ends the
+// earlier, which says so.
+func TestTwoRequeuesAtOnceSendOnce(t *testing.T) {
+	x := newTown(t)
+	x.start()
+	x.round()
+	at := x.origin.Add(5 * schemas.Minute)
+	x.send(fmt.Sprintf(`{"topic":"corridas.telemetria","appendedAt":%d,"value":{"eventId":"ahead","tripId":"t-0-0","motoristaId":"m","ocorridoEm":%d,"latitude":41.15,"longitude":-8.61}}`+"\n", at-180_000, at))
+	x.sent++
+	x.checkpoint()
+	desk := letters.NewDesk(x.world.Kafka(), x.world.Registry())
+	now := schemas.Millis(time.Now().UnixMilli())
+	open := func() (*letters.Requeue, letters.Plan) {
+		t.Helper()
+		q, err := desk.OpenRequeue(x.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(q.Close)
+		var all []*letters.Letter
+		if err := desk.Read(x.ctx, letters.Filter{}, nil, func(l *letters.Letter) error { all = append(all, l); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		p, err := q.Plan(x.ctx, all, letters.RefuseRepeats, now)
+		if err != nil || len(p.Send) != 1 {
+			t.Fatal(len(p.Send), err)
+		}
+		return q, p
+	}
+	first, planned := open()
+	second, same := open()
+	if err := first.Send(x.ctx, planned.Send, "ana", now); err == nil || !strings.Contains(err.Error(), "0 of 1 letters were sent") {
+		t.Errorf("the first: %v", err)
+	}
+	if err := second.Send(x.ctx, same.Send, "bia", now); err != nil {
+		t.Error(err)
+	}
+	if err := first.Send(x.ctx, planned.Send, "ana", now); err == nil {
+		t.Error("the first sends after the second has")
+	}
+	x.sent++ // once
+	x.checkpoint()
+	if got := x.dlq("requeue", "--dry-run"); !strings.Contains(got, "was sent again by bia") {
+		t.Error(got)
+	}
+	if v := x.verdicts(); v["duplicado"] != 0 {
+		t.Errorf("%v", v)
 	}
 }

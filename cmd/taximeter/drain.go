@@ -60,7 +60,7 @@ node has ended. The node must have an admin.token: else whoever reaches it could
 				}
 				switch {
 				case c.Context().Err() != nil:
-					return fmt.Errorf("the node was asked to drain and goes on with it: %w", c.Context().Err())
+					return begun(fmt.Errorf("the node was asked to drain and goes on with it: %w", c.Context().Err()))
 				case ctx.Err() == nil:
 				case silent != nil:
 					return fmt.Errorf("the node was asked to drain and does not answer any more (%w): whether it has ended, cluster status on another node tells", silent)

@@ -83,8 +83,8 @@ func TestDrainIsNeverOpen(t *testing.T) {
 	}
 }
 
-// begun runs a node as its command does, and gives what it says and how it ends.
-func begun(ctx context.Context, x *town, o node.Options) (said *outcome) {
+// runs runs a node as its command does, and gives what it says and how it ends.
+func runs(ctx context.Context, x *town, o node.Options) (said *outcome) {
 	said = &outcome{over: make(chan struct{})}
 	o.AppendTimes, o.Log = ingest.AppendTimesFromRecords, slog.New(slog.NewTextHandler(&x.log, nil))
 	go func() {
@@ -145,7 +145,7 @@ func TestAReplayIsDrained(t *testing.T) {
 	if err := client.ProduceSync(x.ctx, unknown).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	replay := begun(x.ctx, x, node.Options{Mode: node.Replay})
+	replay := runs(x.ctx, x, node.Options{Mode: node.Replay})
 	x.await("up", x.answers)
 	if got := drain(); !strings.HasSuffix(got, "the node has ended\nexit 0\n") {
 		t.Fatal(got)
@@ -190,7 +190,7 @@ func TestANodeThatStillStartsLeaves(t *testing.T) {
 				x.cfg.Data = t.TempDir() // all of the state must be fetched
 				ctx, cancel := context.WithCancel(x.ctx)
 				defer cancel()
-				starts := begun(ctx, x, node.Options{Store: holding})
+				starts := runs(ctx, x, node.Options{Store: holding})
 				x.await("up", x.answers)
 				chain := checkpoint.NewChain(must(x.cfg.Store.Open()), "taximeter")
 				x.await("given its runs", func() bool { return len(must(chain.Tip(x.ctx)).Owned("n1")) == 2 })

@@ -99,6 +99,13 @@ func usage(err error) error { return usageError{err} }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// begunError is of something that has an effect though it was interrupted.
+type begunError struct{ error }
+
+func begun(err error) error { return begunError{err} }
+
+func (e begunError) Unwrap() error { return e.error }
+
 // flagTypes are the words for what a flag's value must be.
 var flagTypes = map[string]string{"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false"}
 
@@ -130,7 +137,7 @@ func report(ctx context.Context, ran *cobra.Command, err error, stderr io.Writer
 	if err == nil {
 		return exitOK
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	if _, has := errors.AsType[begunError](err); !has && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(stderr, "taximeter: interrupted")
 		return exitError
 	}

@@ -169,5 +169,5 @@ func (q *Requeue) send(ctx context.Context, some []*Letter, by string, now schem
 	if err := q.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return errors.Join(err, q.client.AbortBufferedRecords(context.WithoutCancel(ctx)), q.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryAbort))
 	}
-	return q.client.EndTransaction(ctx, kgo.TryCommit)
+	return q.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryCommit) // else who interrupts it cannot know
 }
