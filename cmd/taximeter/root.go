@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,10 +27,42 @@ const (
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &output{to: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	ran, err := execute(ctx, root)
+	if err == nil {
+		err = out.failed()
+	}
 	return report(ctx, ran, err, stderr)
+}
+
+// output remembers that not all of it could be written: a report that was redirected to a full disk
+// must not pass for a whole one.
+type output struct {
+	to io.Writer
+
+	mu  sync.Mutex // guards err, and writes
+	err error      // the first
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, err := o.to.Write(b)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the output is not whole: %w; free some space or choose another place; all else that the command does was done", o.err)
 }
 
 func execute(ctx context.Context, root *cobra.Command) (ran *cobra.Command, err error) {
