@@ -166,3 +166,29 @@ func TestARestoreIsRefusedWhereTheTopicsNoLongerHoldWhatItReadsAgain(t *testing.
 	}
 	x.await("the gap is told", stopped)
 }
+
+// What nodes delete of a checkpoint because it retires while somebody reads it is no damage.
+func TestACheckpointThatRetiresWhileItIsReadIsNotCalledDamaged(t *testing.T) {
+	x := newTown(t)
+	x.cfg.Checkpoint.Retain = 2
+	x.start()
+	x.round()
+	x.checkpoint()
+	o := chainFlags{folder: x.cfg.Store.Folder}
+	reader, old, err := o.read(x.ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // rows are written anew, and files go
+		x.round()
+		x.checkpoint()
+	}
+	if deleted, err := checkpoint.NewChain(must(x.cfg.Store.Open()), "taximeter").Collect(x.ctx); err != nil || deleted == 0 {
+		t.Fatal(deleted, err)
+	}
+	c := newCheckpointVerify()
+	c.SetErr(io.Discard)
+	if _, err := verify(x.ctx, c, reader, old); err == nil || !strings.Contains(err.Error(), "retired while it was read") {
+		t.Errorf("said %v", err)
+	}
+}

@@ -105,6 +105,16 @@ func (x opened) explain(err error) error {
 	return err
 }
 
+// retired tells whether a checkpoint that was being read is no longer retained: then what nodes
+// have deleted of it is no damage.
+func (x opened) retired(ctx context.Context, m checkpoint.Manifest) error {
+	tip, err := x.chain.Tip(ctx)
+	if err != nil || m.Number >= tip.Oldest {
+		return nil
+	}
+	return fmt.Errorf("checkpoint %d retired while it was read, since nodes went on; the oldest that is retained has number %d: take a newer one, or raise checkpoint.retain", m.Number, tip.Oldest)
+}
+
 // number reads a checkpoint's number.
 func number(text string) (checkpoint.Number, error) {
 	n, err := strconv.ParseInt(text, 10, 64)

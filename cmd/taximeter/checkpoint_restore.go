@@ -57,7 +57,7 @@ what would lose records that later checkpoints have counted.`,
 				return err
 			}
 			if !unverified {
-				r, err := verify(c.Context(), c, x.store, old)
+				r, err := verify(c.Context(), c, x, old)
 				if err == nil {
 					err = damage(r)
 				}

@@ -33,7 +33,7 @@ Exit code 1 names every damaged object.`,
 			if err != nil {
 				return err
 			}
-			r, err := verify(c.Context(), c, x.store, m)
+			r, err := verify(c.Context(), c, x, m)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ Exit code 1 names every damaged object.`,
 	return c
 }
 
-func verify(ctx context.Context, c *cobra.Command, st checkpoint.Store, m checkpoint.Manifest) (r operator.Report, err error) {
+func verify(ctx context.Context, c *cobra.Command, x opened, m checkpoint.Manifest) (r operator.Report, err error) {
 	scratch, err := os.MkdirTemp("", "taximeter-verify-")
 	if err != nil {
 		return r, fmt.Errorf("no room for the state of a partition: %w; name a folder with TMPDIR", err)
@@ -59,7 +59,11 @@ func verify(ctx context.Context, c *cobra.Command, st checkpoint.Store, m checkp
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	bar := ui.NewBar(c.ErrOrStderr(), fmt.Sprintf("verifying checkpoint %d", m.Number))
 	defer bar.Done()
-	return operator.Verify(ctx, st, m, operator.VerifyOptions{Scratch: scratch, Log: slog.New(slog.DiscardHandler), OnProgress: bar.Show})
+	r, err = operator.Verify(ctx, x.store, m, operator.VerifyOptions{Scratch: scratch, Log: slog.New(slog.DiscardHandler), OnProgress: bar.Show})
+	if err == nil && len(r.Faults) > 0 {
+		err = x.retired(ctx, m)
+	}
+	return r, err
 }
 
 func printReport(c *cobra.Command, r operator.Report) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,8 +138,10 @@ func runReconcile(ctx context.Context, x opened, from, until schemas.Millis) (r 
 	if err != nil {
 		return nil, err
 	}
-	r, err = reconcile.Run(ctx, o)
-	return r, where.noRegistry(err)
+	if r, err = reconcile.Run(ctx, o); err != nil {
+		err = cmp.Or(x.retired(ctx, tip), where.noRegistry(err))
+	}
+	return r, err
 }
 
 // openTables opens what the configuration and the chain know of; what it has opened is to
