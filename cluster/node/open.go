@@ -235,8 +235,9 @@ func (n *Node) member() cluster.Member {
 // others work.
 func (n *Node) takeSeat(ctx context.Context) error {
 	for {
-		if _, err := n.crew.step(ctx); err != nil && !errors.Is(err, coordinator.ErrDecidedAnew) {
-			return n.unseated(ctx, err)
+		// Not ended by ctx: who leaves must know what was assigned.
+		if _, err := n.crew.step(n.ctx); err != nil && !errors.Is(err, coordinator.ErrDecidedAnew) {
+			return err
 		}
 		select {
 		case err := <-n.faults:
@@ -257,23 +258,21 @@ func (n *Node) takeSeat(ctx context.Context) error {
 		case <-n.drain:
 			return nil
 		case <-ctx.Done():
-			return n.unseated(ctx, ctx.Err())
+			return errors.Join(ctx.Err(), n.unseat(ctx))
 		}
 	}
 }
 
-// unseated gives back what the chain has given to this life if ctx ended the start: the others
-// would wait until they call this node dead.
-func (n *Node) unseated(ctx context.Context, err error) error {
-	if ctx.Err() == nil || n.crew.gossip == nil || len(n.crew.started) == 0 {
-		return err
+// unseat gives back what the chain has given to a node whose start is ended: the others would
+// wait until they call it dead.
+func (n *Node) unseat(ctx context.Context) error {
+	if n.crew.gossip == nil {
+		return nil
 	}
-	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveReserve)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveReserve)
 	defer cancel()
-	if failed := n.crew.leave(leaving); failed != nil {
-		return errors.Join(err, failed)
-	}
-	n.crew.farewell(leaving)
+	err := n.crew.leave(ctx)
+	n.crew.farewell(ctx)
 	return err
 }
 
