@@ -1,11 +1,8 @@
 package partition_test
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,19 +21,7 @@ type table struct {
 
 func readTable(t *testing.T, name string) *table {
 	t.Helper()
-	file, err := os.Open(shared.Path(t, "data/"+name+".csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(text).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := shared.Table(t, "data/"+name+".csv.gz")
 	tab := &table{t, map[string]int{}, rows[1:]}
 	for i, name := range rows[0] {
 		tab.columns[name] = i

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"compress/gzip"
-	"encoding/csv"
 	"encoding/json"
 	"math"
 	"os"
@@ -38,8 +36,8 @@ func TestRealTripsMatchTheReference(t *testing.T) {
 			for _, name := range c.inputs {
 				args = append(args, shared.Path(t, name))
 			}
-			trips := readReference(t, shared.Path(t, "data/ref_"+c.format+"_trips.csv.gz"), c.keys)
-			windows := readReference(t, shared.Path(t, "data/ref_"+c.format+"_win5m.csv.gz"), c.keys)
+			trips := readReference(t, "data/ref_"+c.format+"_trips.csv.gz", c.keys)
+			windows := readReference(t, "data/ref_"+c.format+"_win5m.csv.gz", c.keys)
 			dir := t.TempDir()
 			lines, tariffs, out := filepath.Join(dir, "events.jsonl.gz"), filepath.Join(dir, "tariffs.json"), filepath.Join(dir, "out")
 			if err := os.WriteFile(tariffs, []byte(openTariff), 0o666); err != nil {
@@ -132,21 +130,9 @@ type reference struct {
 }
 
 // readReference reads trips (key "trip/") or windows (key "trip/start").
-func readReference(t *testing.T, path string, keys int) map[string]reference {
+func readReference(t *testing.T, name string, keys int) map[string]reference {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	plain, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(plain).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := shared.Table(t, name)
 	column := map[string]int{}
 	for i, name := range rows[0] {
 		column[name] = i

@@ -14,7 +14,7 @@ import (
 )
 
 // A member that can no longer read the chain gives its partitions up at once, and the others
-// run them: before, it kept them, and kept beating, and nothing of them was committed any more.
+// run them: kept by one that goes on beating, they would be committed by nobody.
 func TestAMemberThatCannotFollowTheProtocolGivesUpItsPartitions(t *testing.T) {
 	x := newTown(t)
 	x.cfg.Cluster.Listen, x.cfg.Cluster.Remote, x.cfg.Cluster.Bootstrap, x.cfg.Cluster.Protocol = "127.0.0.1:0", "127.0.0.1:0", true, 1

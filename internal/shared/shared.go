@@ -5,6 +5,8 @@
 package shared
 
 import (
+	"compress/gzip"
+	"encoding/csv"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +31,25 @@ func Path(t testing.TB, name string) string {
 		t.Skipf("REAL CASES LEFT OUT: no %s; put the shared folder beside the repository or name it in TAXIMETER_SHARED", path)
 	}
 	return path
+}
+
+// Table are the rows of a gzipped CSV file of that name; the first one has the columns' names.
+func Table(t testing.TB, name string) [][]string {
+	t.Helper()
+	file, err := os.Open(Path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(text).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return rows
 }
 
 // root is the nearest folder upwards that holds go.mod.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"taximeter/internal/program"
 )
 
 // Role is what a child process is.
@@ -24,16 +24,10 @@ const roleFlag = "--role"
 
 // Main is a bench's program: run, until it ends or is told to, or the work of a child.
 func Main(run func(context.Context) error) {
-	isChild, err := asChild(os.Args[1:])
-	if !isChild {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err = run(ctx)
-		stop()
+	if isChild, err := asChild(os.Args[1:]); isChild { // its work is done
+		run = func(context.Context) error { return err }
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	program.Main("bench", run)
 }
 
 // asChild does the work of a child and reports whether this process is one. What a child says

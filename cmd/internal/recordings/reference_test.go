@@ -3,8 +3,6 @@ package recordings
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
-	"encoding/csv"
 	"io"
 	"math"
 	"os"
@@ -43,7 +41,7 @@ func TestConvertedRecordingsMatchTheReference(t *testing.T) {
 			for i, name := range c.inputs {
 				inputs[i] = shared.Path(t, name)
 			}
-			reference := readReference(t, shared.Path(t, c.reference), c.keys)
+			reference := readReference(t, c.reference, c.keys)
 			var out bytes.Buffer
 			sum, err := Convert(c.format, inputs, &out)
 			if err != nil {
@@ -85,25 +83,13 @@ type referenceTrip struct {
 	km          float64
 }
 
-func readReference(t *testing.T, path string, keys int) map[schemas.TripID]referenceTrip {
+func readReference(t *testing.T, name string, keys int) map[schemas.TripID]referenceTrip {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(text).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	trips := map[schemas.TripID]referenceTrip{}
-	for _, r := range rows[1:] {
+	for _, r := range shared.Table(t, name)[1:] {
 		var n [3]int64
 		for i := range n {
+			var err error
 			if n[i], err = strconv.ParseInt(r[keys+i], 10, 64); err != nil {
 				t.Fatal(err)
 			}

@@ -8,26 +8,17 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"taximeter/checkpoint"
 	"taximeter/cmd/internal/chaos"
+	"taximeter/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos-cluster:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("chaos-cluster", run) }
 
 func run(ctx context.Context) error {
 	nodes := flag.Int("nodes", 3, "nodes of a cluster")

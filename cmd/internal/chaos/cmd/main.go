@@ -10,21 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"taximeter/cmd/internal/chaos"
+	"taximeter/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("chaos", run) }
 
 func run(ctx context.Context) (err error) {
 	n := flag.Int("n", 20, "runs")

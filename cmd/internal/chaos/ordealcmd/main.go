@@ -11,23 +11,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"taximeter/cmd/internal/chaos"
+	"taximeter/internal/program"
 	"taximeter/internal/sqlserver"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "ordeal:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("ordeal", run) }
 
 // slowestAlert is the contract's bound.
 const slowestAlert = 10 * time.Second
