@@ -62,6 +62,11 @@ func (t *table) run() {
 		if tip == nil || tip.Number == seen && t.held.Load() >= int64(seen) || time.Now().Before(next) {
 			continue
 		}
+		if !fed(*tip, t.Name) {
+			t.report(false, errForgotten)
+			seen = tip.Number
+			continue
+		}
 		feeds := tip.Entries[t.duty].Owner == t.node.id()
 		ctx, cancel := context.WithTimeout(t.node.ctx, tableTimeout)
 		err := t.follow(ctx, feeds)
@@ -82,6 +87,14 @@ func (t *table) run() {
 			pause = firstTablePause
 		}
 	}
+}
+
+// errForgotten is a sink that the namespace feeds no more by an operator's word, also while
+// nodes run that have it configured: what waits for it may be holding up the bills.
+var errForgotten = errors.New("the namespace has forgotten it (taximeter checkpoint forget-sink): take it out of this node's configuration; a node that starts with it feeds it anew")
+
+func fed(tip checkpoint.Manifest, name string) bool {
+	return slices.ContainsFunc(tip.Sinks, func(f checkpoint.Fed) bool { return f.Name == name })
 }
 
 const firstTablePause = 200 * time.Millisecond
@@ -162,10 +175,13 @@ func (t *table) status() admin.SinkStatus {
 // heldByTables is the least number up to which every sink of tables lacks nothing. Of one
 // that only other nodes know it says 0: they let go of its outboxes.
 func (n *Node) heldByTables(upTo checkpoint.Number) checkpoint.Number {
+	tip := n.newestTip()
 	for _, t := range n.tables {
-		upTo = min(upTo, checkpoint.Number(t.held.Load()))
+		if tip == nil || fed(*tip, t.Name) {
+			upTo = min(upTo, checkpoint.Number(t.held.Load()))
+		}
 	}
-	if tip := n.newestTip(); tip != nil && n.unknownSink(*tip) != "" {
+	if tip != nil && n.unknownSink(*tip) != "" {
 		return 0
 	}
 	return upTo

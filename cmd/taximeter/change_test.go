@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"taximeter/cluster/node"
 	"taximeter/cmd/internal/published"
 	"taximeter/schemas"
+	"taximeter/sinks"
 )
 
 // tripwire is a store that does something once, when a manifest has entered the chain through it.
@@ -191,4 +193,46 @@ func TestACheckpointThatRetiresWhileItIsReadIsNotCalledDamaged(t *testing.T) {
 	if _, err := verify(x.ctx, c, reader, old); err == nil || !strings.Contains(err.Error(), "retired while it was read") {
 		t.Errorf("said %v", err)
 	}
+}
+
+// gone is a database that was taken down for good.
+type gone struct{ sinks.Sink }
+
+func (gone) Progress(context.Context) (sinks.Progress, error) {
+	return sinks.Progress{}, errors.New("no such host")
+}
+func (gone) Close() error { return nil }
+
+// Outboxes that wait for a sink hold up the seals in the end, and bills with them. Who lets the
+// namespace forget it must not have to restart nodes first.
+func TestAForgottenSinkHoldsUpNothingMore(t *testing.T) {
+	x := newTown(t)
+	x.cfg.Checkpoint.MaxPending = 2
+	x.startWith(node.Options{Tables: []sinks.Configured{{Name: "analytics", Wants: sinks.Wants{Trips: true},
+		Open: func(context.Context) (sinks.Sink, error) { return gone{}, nil }}}})
+	full := func() bool {
+		out, err := x.node.Checkpoint(x.ctx)
+		return err == nil && len(out.Absent) > 0
+	}
+	for !full() {
+		x.round()
+		x.consumed()
+	}
+	if got := x.taximeter("checkpoint", "forget-sink", "lake", "--reason", "r", "--yes"); !strings.Contains(got, "feeds no sink \"lake\"; it feeds [analytics]") {
+		t.Error(got)
+	}
+	if got := x.taximeter("checkpoint", "forget-sink", "analytics", "--reason", "r", "--yes"); !strings.Contains(got, "nothing waits for analytics") {
+		t.Fatal(got)
+	}
+	x.await("seals again", func() bool {
+		out, err := x.node.Checkpoint(x.ctx)
+		return err == nil && len(out.Absent) == 0
+	})
+	x.checkpoint()
+	x.await("it is told", func() bool { return x.log.count("take it out of this node's configuration") == 1 })
+	x.stop()
+	x.start() // without it
+	x.round()
+	x.checkpoint()
+	x.once(x.results())
 }

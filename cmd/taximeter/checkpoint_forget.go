@@ -21,8 +21,8 @@ func newCheckpointForgetSink() *cobra.Command {
 		Long: `Let no outbox wait any more for a sink, such as a lake that is given up. What it does
 not hold yet it will never get, also if it is configured again later.
 
-Take it out of the configuration of every node first, and restart each after this: a node
-that still has it configured feeds it anew when it starts.`,
+Nodes that run let go of it at once. Take it out of the configuration of every node before
+that starts again: a node that starts with it feeds it anew.`,
 		Example: `  taximeter checkpoint forget-sink analytics --reason "moved to another database, ticket 1234"`,
 		Args:    arguments("a sink's name", 1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
