@@ -31,36 +31,42 @@ func AppendPacked(dst []byte, id EventID) []byte {
 	return append(dst, id...)
 }
 
-// packUUID appends the 16 bytes of a canonical lower-case UUID.
+// packUUID appends the 16 bytes of a canonical lower-case UUID, of 36 characters.
 func packUUID(dst []byte, id EventID) ([]byte, bool) {
-	for i := 0; i < 36; {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if id[i] != '-' {
-				return dst, false
-			}
-			i++
-			continue
-		}
-		hi, lo := unhex[id[i]], unhex[id[i+1]]
-		if hi|lo > 15 {
-			return dst, false
-		}
-		dst = append(dst, hi<<4|lo)
-		i += 2
+	a, aIs := unhex(word(id[0:4]) | word(id[4:8])<<32)
+	b, bIs := unhex(word(id[9:13]) | word(id[14:18])<<32)
+	c, cIs := unhex(word(id[19:23]) | word(id[24:28])<<32)
+	d, dIs := unhex(word(id[28:32]) | word(id[32:36])<<32)
+	if !aIs || !bIs || !cIs || !dIs || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+		return dst, false
 	}
-	return dst, true
+	var packed [16]byte
+	binary.LittleEndian.PutUint64(packed[:], uint64(a)|uint64(b)<<32)
+	binary.LittleEndian.PutUint64(packed[8:], uint64(c)|uint64(d)<<32)
+	return append(dst, packed[:]...), true
 }
 
-// unhex maps lower-case hex digits to their value and everything else above 15.
-var unhex = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 0xff
+// word is four characters, the first in the lowest byte.
+func word(s EventID) uint64 {
+	_ = s[3]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}
+
+// unhex is the four bytes that eight lower-case hex digits say, the first in the lowest byte; ok is
+// false when some are none. All eight are worked on at once, a byte each.
+func unhex(digits uint64) (four uint32, ok bool) {
+	const each = 0x0101010101010101
+	letters := digits >> 6 & each // '0' is 0x30, 'a' is 0x61
+	v := digits&(0x0f*each) + 9*letters
+	// What is a digit comes out again, and nothing else is below 16 and does.
+	above9 := (v + (0x80-10)*each) >> 7 & each
+	if v&(0xf0*each) != 0 || v+'0'*each+('a'-10-'0')*above9 != digits {
+		return 0, false
 	}
-	for i, c := range []byte("0123456789abcdef") {
-		t[c] = byte(i)
-	}
-	return t
-}()
+	v = (v<<4 | v>>8) & 0x00ff00ff00ff00ff
+	v = (v | v>>8) & 0x0000ffff0000ffff
+	return uint32(v | v>>16), true
+}
 
 // AppendUnpacked appends the text of a packed id.
 func AppendUnpacked(dst, packed []byte) []byte {

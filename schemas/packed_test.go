@@ -73,3 +73,28 @@ func TestPackedUUIDsSortAsTheirTexts(t *testing.T) {
 		}
 	})
 }
+
+// One wrong character anywhere makes text of it.
+func TestOnlyDigitsArePacked(t *testing.T) {
+	const id = "8f14e45f-ceea-467f-a8b5-1f2c7b1c9d01"
+	for at := range len(id) {
+		for c := range 256 {
+			other := []byte(id)
+			other[at] = byte(c)
+			packed := AppendPacked(nil, EventID(other))
+			digit := strings.IndexByte("0123456789abcdef", byte(c)) >= 0
+			if IsPackedUUID(packed) != (id[at] == '-' && c == '-' || id[at] != '-' && digit) || string(AppendUnpacked(nil, packed)) != string(other) {
+				t.Errorf("%q is packed as %q", other, packed)
+			}
+		}
+	}
+}
+
+func BenchmarkAppendPacked(b *testing.B) {
+	var buf [64]byte
+	for b.Loop() {
+		if len(AppendPacked(buf[:0], "8f14e45f-ceea-467f-a8b5-1f2c7b1c9d01")) != packedUUIDLen {
+			b.Fatal("not packed")
+		}
+	}
+}

@@ -164,16 +164,29 @@ func (c *cursor) text() string {
 	return s
 }
 
-// validText is utf8.ValidString, twice as fast on the short ASCII that ids are made of.
+// validText is utf8.ValidString, twice as fast on the short ASCII that ids and words are made of.
 func validText(s string) bool {
-	if len(s) < 8 {
-		return utf8.ValidString(s)
-	}
-	bits := word(s[len(s)-8:]) // overlaps the last whole word
-	for i := 0; i <= len(s)-8; i += 8 {
-		bits |= word(s[i : i+8])
+	var bits uint64
+	switch n := len(s); {
+	case n >= 8:
+		bits = word(s[n-8:]) // overlaps the last whole word
+		for i := 0; i <= n-8; i += 8 {
+			bits |= word(s[i : i+8])
+		}
+	case n >= 4:
+		bits = halfWord(s) | halfWord(s[n-4:])
+	default:
+		for i := range n {
+			bits |= uint64(s[i])
+		}
 	}
 	return bits&0x8080808080808080 == 0 || utf8.ValidString(s)
+}
+
+// halfWord is the first four bytes, little-endian: one load.
+func halfWord(b string) uint64 {
+	_ = b[3]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
 }
 
 // word is the first eight bytes, little-endian: one load.
