@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -67,9 +68,10 @@ type Spec struct {
 
 // Messages to an owner.
 type (
-	// Delivery is one poll's records of one topic; Release gives the room back.
+	// Delivery is records in one piece or more, each valid until the next is asked for; Release gives
+	// the room back.
 	Delivery struct {
-		Batch   *schemas.Batch
+		Pieces  iter.Seq[*schemas.Batch]
 		Release func()
 	}
 	// Tick lets the wall clock in.
@@ -202,8 +204,13 @@ func (o *Owner) receive(ctx actor.Context) (err error) {
 		}
 		err = o.checkEnds()
 	case *Delivery:
-		records = len(m.Batch.Records)
-		err = o.part.Consume(m.Batch, o.spec.Now())
+		now := o.spec.Now()
+		for piece := range m.Pieces {
+			records += len(piece.Records)
+			if err = o.part.Consume(piece, now); err != nil {
+				break
+			}
+		}
 		m.release()
 		o.changed = true
 		if err == nil {

@@ -3,6 +3,7 @@ package host_test
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -134,7 +135,7 @@ func (r *run) deliver(kind schemas.Kind, at schemas.Millis, trips ...schemas.Tri
 		r.offset[schemas.Rides]++
 	}
 	released := make(chan struct{})
-	r.send(&host.Delivery{Batch: b, Release: func() { close(released) }})
+	r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{b}), Release: func() { close(released) }})
 	<-released
 }
 

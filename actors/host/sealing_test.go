@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestEventsPassWhileASealIsWritten(t *testing.T) {
 	r.deliver(schemas.RideStart, t0, trips...)
 
 	busy, free := make(chan struct{}), make(chan struct{})
-	r.send(&host.Delivery{Batch: &schemas.Batch{}, Release: func() { close(busy); <-free }})
+	r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{}}), Release: func() { close(busy); <-free }})
 	<-busy
 	cut := make(chan host.Cut, 1)
 	r.send(&host.SealRequest{Number: 1, Layout: partition.ByAge, Done: func(c host.Cut, err error) {
@@ -44,11 +45,11 @@ func TestEventsPassWhileASealIsWritten(t *testing.T) {
 		}
 		cut <- c
 	}})
-	r.send(&host.Delivery{Batch: &schemas.Batch{}}) // some is written behind it
+	r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{}})}) // some is written behind it
 	passed := make(chan struct{})
 	last := schemas.Record{Offset: changed, AppendedAt: schemas.NoTime, Key: []byte("c7"),
 		Event: schemas.Event{Topic: schemas.Rides, Kind: schemas.RideRating, TripID: "c7", EventID: "later", At: t0}}
-	r.send(&host.Delivery{Batch: &schemas.Batch{Records: []schemas.Record{last}}, Release: func() {
+	r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{Records: []schemas.Record{last}}}), Release: func() {
 		select {
 		case <-state.applied:
 			t.Error("the event waited until the seal was written")
@@ -94,7 +95,7 @@ func TestTheLastSealDoesNotWaitForASweep(t *testing.T) {
 	<-state.applied
 	late := schemas.Record{Offset: schemas.Offset(len(trips)), AppendedAt: schemas.NoTime, Key: []byte("c7"),
 		Event: schemas.Event{Topic: schemas.Rides, Kind: schemas.RideRating, TripID: "c7", EventID: "later", At: t0}}
-	r.send(&host.Delivery{Batch: &schemas.Batch{Records: []schemas.Record{late}}, Release: func() {}})
+	r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{Records: []schemas.Record{late}}}), Release: func() {}})
 	cut := make(chan host.Cut, 1)
 	r.send(&host.SealRequest{Number: 2, Layout: partition.ByAge, Last: true, Done: func(c host.Cut, err error) {
 		if err != nil {
@@ -104,7 +105,7 @@ func TestTheLastSealDoesNotWaitForASweep(t *testing.T) {
 	}})
 	ended := make(chan struct{})
 	for i := range 10 { // some is done behind each
-		r.send(&host.Delivery{Batch: &schemas.Batch{}, Release: func() {
+		r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{}}), Release: func() {
 			if i < 9 {
 				return
 			}

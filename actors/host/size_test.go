@@ -3,6 +3,7 @@ package host_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"taximeter/actors/host"
@@ -118,7 +119,7 @@ func (f *traffic) send(e schemas.Event) {
 	}
 	f.sent++
 	released := make(chan struct{})
-	f.run.send(&host.Delivery{Batch: &f.batch, Release: func() { close(released) }})
+	f.run.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{&f.batch}), Release: func() { close(released) }})
 	<-released
 	clear(f.batch.Records)
 }

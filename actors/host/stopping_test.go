@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,12 +38,12 @@ func TestAStopInTheMiddleOfASealLeavesTheStore(t *testing.T) {
 		r := newRunOn(t, &rule.Book{}, state, 0)
 		r.deliver(schemas.RideStart, t0, trips...)
 		busy, free := make(chan struct{}), make(chan struct{})
-		r.send(&host.Delivery{Batch: &schemas.Batch{}, Release: func() { close(busy); <-free }})
+		r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{}}), Release: func() { close(busy); <-free }})
 		<-busy
 		r.send(&host.SealRequest{Number: 1, Layout: partition.ByAge, Done: func(host.Cut, error) {}})
 		reached := make(chan struct{})
 		for i := range 6 { // of which each brings the seal on
-			r.send(&host.Delivery{Batch: &schemas.Batch{}, Release: func() {
+			r.send(&host.Delivery{Pieces: slices.Values([]*schemas.Batch{{}}), Release: func() {
 				if i == n {
 					close(reached)
 				}

@@ -82,10 +82,10 @@ func TestReleaseGivesTheBytesBack(t *testing.T) {
 			var batches []*Batch
 			for n := 0; n < 6; {
 				b := w.next(inbox)
-				for _, r := range b.Records {
+				for _, r := range b.all() {
 					kept = append(kept, r.Value)
 				}
-				n += len(b.Records)
+				n += len(b.all())
 				batches = append(batches, b)
 			}
 			for _, b := range batches {

@@ -1,7 +1,7 @@
 package ingest
 
 import (
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -10,28 +10,26 @@ import (
 	"taximeter/schemas/codec"
 )
 
-// fill decodes queued records into the batch, in the order of their append times, until it
-// is full or no lane may go on; and reports whether it got any further.
-//
-// Control records take an offset and no place: Next passes them.
+// fill takes queued records into the batch, in the order of their append times, until it is full
+// or no lane may go on; and reports whether it got any further.
 func (s *Source) fill(b *Batch, t *task, now time.Time) (moved bool) {
-	b.Partition, b.Records = t.partition, b.Records[:0]
-	for len(b.Records) < s.o.BatchRecords {
+	for b.records < s.o.BatchRecords {
 		l := t.first(now)
 		if l == nil {
 			break
 		}
-		record := l.queue[0][0]
-		if !record.Attrs.IsControl() {
-			r := b.grow()
-			if id, known := s.decode(l.topic, record, r, now); !known {
-				*r = schemas.Record{}
-				b.Records = b.Records[:len(b.Records)-1]
-				s.learn(l, id)
-				continue
+		e := entry{Record: l.queue[0][0], topic: l.topic}
+		if !e.Attrs.IsControl() {
+			id, known := s.knows(l, e.Value)
+			if !known {
+				if e.refused = s.refusal(schemaKey{l.topic, id}, now); e.refused == nil {
+					s.learn(l, id)
+					continue
+				}
 			}
+			b.records++
 		}
-		b.fetched = append(b.fetched, record)
+		b.entries = append(b.entries, e)
 		l.pop()
 		moved = true
 	}
@@ -41,39 +39,67 @@ func (s *Source) fill(b *Batch, t *task, now time.Time) (moved bool) {
 	return moved
 }
 
-// grow appends a zero record.
-func (b *Batch) grow() *schemas.Record {
-	n := len(b.Records)
-	if n < cap(b.Records) {
-		b.Records = b.Records[:n+1]
-	} else {
-		b.Records = append(b.Records, schemas.Record{})
+// knows reports whether the value can be decoded, or is no value of any schema; else id must be
+// asked for first.
+func (s *Source) knows(l *lane, value []byte) (id int, known bool) {
+	id, err := codec.SchemaID(value)
+	if err != nil || id == l.schema {
+		return id, true
 	}
-	return &b.Records[n]
+	if known = s.o.Decoder.Knows(l.topic, id); known {
+		l.schema = id
+	}
+	return id, known
 }
 
-// decode fills the zero record r; a schema id that must be asked for first comes back
-// with known false.
-func (s *Source) decode(topic schemas.Topic, in *kgo.Record, r *schemas.Record, now time.Time) (id int, known bool) {
-	r.Topic, r.Offset, r.Key, r.Value = topic, schemas.Offset(in.Offset), in.Key, in.Value
-	r.AppendedAt = s.appendedAt(in)
-	if err := s.o.Decoder.Decode(topic, in.Value, &r.Event); err != nil {
-		r.Fault, r.Detail = schemas.DLQUnreadable, err.Error()
-		if unknown, ok := errors.AsType[*codec.UnknownSchemaError](err); ok {
-			refused, ok := s.refused[schemaKey{topic, unknown.ID}]
-			if !ok || now.After(refused.until) {
-				return unknown.ID, false
-			}
-			r.Fault, r.Detail = schemas.DLQUnknownSchema, refused.detail
+// pieceRecords are decoded at a time: few enough that their bytes are still near the processor when
+// their trips take them.
+const pieceRecords = 64
+
+// Pieces are the batch in parts, which must be gone through one after the other, and of one batch of
+// a partition at a time: each is overwritten by the next. Control records take an offset and no
+// place: the last piece's Next passes them.
+func (b *Batch) Pieces(yield func(*schemas.Batch) bool) {
+	t, s := b.home, b.home.source
+	p := &t.piece
+	*p = schemas.Batch{Partition: t.partition, Records: p.Records[:0]}
+	for i := range b.entries {
+		e := &b.entries[i]
+		if e.Attrs.IsControl() {
+			continue
 		}
-		return 0, true
+		if len(p.Records) == pieceRecords {
+			if !yield(p) {
+				return
+			}
+			p.Records = p.Records[:0]
+		}
+		p.Records = slices.Grow(p.Records, 1)[:len(p.Records)+1]
+		s.decode(e, &p.Records[len(p.Records)-1])
 	}
-	if in.Key == nil { // of a source that has keys: it lies here by chance
+	p.Next = b.Next
+	yield(p)
+}
+
+// decode overwrites r.
+func (s *Source) decode(e *entry, r *schemas.Record) {
+	r.Fault, r.Detail, r.Own = schemas.Counted, "", false
+	r.Offset, r.Key, r.Value = schemas.Offset(e.Offset), e.Key, e.Value
+	r.AppendedAt = s.appendedAt(e.Record)
+	if e.refused != nil {
+		r.Event = schemas.Event{Topic: e.topic}
+		r.Fault, r.Detail = schemas.DLQUnknownSchema, e.refused.detail
+		return
+	}
+	if err := s.o.Decoder.Decode(e.topic, e.Value, &r.Event); err != nil {
+		r.Fault, r.Detail = schemas.DLQUnreadable, err.Error()
+		return
+	}
+	if e.Key == nil { // of a source that has keys: it lies here by chance
 		r.Fault = schemas.CheckEvent(&r.Event, []byte{})
-		return 0, true
+		return
 	}
-	r.Own = topic == schemas.Payments && r.Kind == schemas.PayBill && wroteBy(in, s.o.Namespace)
-	return 0, true
+	r.Own = e.topic == schemas.Payments && r.Kind == schemas.PayBill && wroteBy(e.Record, s.o.Namespace)
 }
 
 // wroteBy reports whether the headers name the namespace.

@@ -47,8 +47,10 @@ func pass(s *Source, t *task, queue, records []*kgo.Record) (decoded int) {
 	b := t.free[0]
 	for l.queued > 0 {
 		s.fill(b, t, time.Now())
-		decoded += len(b.Records)
-		clear(b.Records)
+		for piece := range b.Pieces {
+			decoded += len(piece.Records)
+		}
+		b.entries, b.records = b.entries[:0], 0
 	}
 	return decoded
 }

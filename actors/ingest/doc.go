@@ -1,5 +1,5 @@
-// Package ingest reads the input topics: it fetches, decodes and hands batches to the
-// owners of the partitions, never more at once than they have room for.
+// Package ingest reads the input topics: it fetches and hands batches to the owners of the
+// partitions, never more at once than they have room for, and decodes them in the owners' goroutines.
 //
 // A task is one partition number of the three input topics. Each topic of it is a lane:
 // fetched records wait there, undecoded and in order, until the owner releases one of

@@ -20,7 +20,7 @@ func TestAnAddedPartitionWaitsForNoOther(t *testing.T) {
 		began := time.Now()
 		b := w.next(w.add(1, [schemas.NumInputs]schemas.Offset{}))
 		best = min(best, time.Since(began))
-		if len(b.Records) != int(schemas.NumInputs) {
+		if len(b.all()) != int(schemas.NumInputs) {
 			t.Fatalf("read %s, and not what all topics hold", ids(b))
 		}
 		if err := w.source.Remove(1); err != nil {

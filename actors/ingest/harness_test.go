@@ -190,6 +190,12 @@ func (d *decoderFake) Decode(topic schemas.Topic, value []byte, ev *schemas.Even
 	return nil
 }
 
+func (d *decoderFake) Knows(_ schemas.Topic, id int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known[id]
+}
+
 func (d *decoderFake) Learn(_ schemas.Topic, id int, _ string, _ ...string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -224,9 +230,17 @@ func (r *registryFake) SchemaByID(ctx context.Context, _ int) (string, error) {
 	return "{}", r.err
 }
 
+// all is the records of the batch.
+func (b *Batch) all() (all []schemas.Record) {
+	for piece := range b.Pieces {
+		all = append(all, piece.Records...)
+	}
+	return all
+}
+
 func ids(b *Batch) string {
 	var all []string
-	for _, r := range b.Records {
+	for _, r := range b.all() {
 		if r.Fault != schemas.Counted {
 			all = append(all, r.Fault.String())
 			continue

@@ -11,23 +11,30 @@ import (
 // credit is how many batches of a partition are out at once: one being applied, one next.
 const credit = 2
 
-// Batch is what an owner is given. Records and all they refer to are the owner's until
-// Release: then the bytes are lent to the next fetch, and a string that was kept uncopied
-// changes.
+// Batch is what an owner is given: records that were fetched, decoded as it comes to them (Pieces).
+// All they refer to is the owner's until Release: then the bytes are lent to the next fetch, and a
+// string that was kept uncopied changes.
 type Batch struct {
-	schemas.Batch
+	Next    [schemas.NumInputs]schemas.Offset // as schemas.Batch has it
 	home    *task
-	fetched []*kgo.Record // what Records were decoded from, and control records between them
+	entries []entry
+	records int // of entries, without control records
+}
+
+// entry is a record that was fetched.
+type entry struct {
+	*kgo.Record
+	topic   schemas.Topic
+	refused *refusal // of its schema; nil = it is known
 }
 
 // Release must be called once per batch, from any goroutine.
 func (b *Batch) Release() {
-	clear(b.Records) // the next decode relies on zero records
-	for i, r := range b.fetched {
-		r.Recycle()
-		b.fetched[i] = nil
+	for _, e := range b.entries {
+		e.Recycle()
 	}
-	b.fetched = b.fetched[:0]
+	clear(b.entries)
+	b.entries, b.records = b.entries[:0], 0
 	b.home.source.release(b)
 }
 
@@ -37,7 +44,8 @@ type task struct {
 	partition schemas.Partition
 	deliver   func(*Batch)
 	added     time.Time
-	free      []*Batch // batches not out
+	free      []*Batch      // batches not out
+	piece     schemas.Batch // the owner's; see Pieces
 	lanes     [schemas.NumInputs]*lane
 }
 
@@ -47,7 +55,7 @@ func newTask(s *Source, p schemas.Partition, offsets [schemas.NumInputs]schemas.
 		t.free = append(t.free, &Batch{home: t})
 	}
 	for _, topic := range schemas.Inputs {
-		t.lanes[topic] = &lane{topic: topic, partition: p, namespace: s.o.Namespace, next: offsets[topic], fetched: offsets[topic], end: -1}
+		t.lanes[topic] = &lane{topic: topic, partition: p, namespace: s.o.Namespace, next: offsets[topic], fetched: offsets[topic], end: -1, schema: -1}
 	}
 	return t
 }
@@ -71,6 +79,7 @@ type lane struct {
 	steady  bool           // records have come since it was added or resumed
 
 	missing  time.Time   // since when the others wait, or waited in vain, for it; zero = they do not
+	schema   int         // id of the last value, which is known; -1 = none
 	held     bool        // by the owner
 	waiting  bool        // for a schema
 	why      error       // what the last attempt to get it said

@@ -88,7 +88,15 @@ func (s *Source) refuse(key schemaKey, err error) {
 	if errors.Is(err, registry.ErrNotFound) {
 		during = notFoundFor
 	}
-	s.refused[key] = refusal{fmt.Sprintf("schema %d of %s: %v", key.id, key.topic, err), time.Now().Add(during)}
+	s.refused[key] = &refusal{fmt.Sprintf("schema %d of %s: %v", key.id, key.topic, err), time.Now().Add(during)}
+}
+
+// refusal is why records of this id are dead letters now; nil = they are not.
+func (s *Source) refusal(key schemaKey, now time.Time) *refusal {
+	if r := s.refused[key]; r != nil && now.Before(r.until) {
+		return r
+	}
+	return nil
 }
 
 // answered lets the lanes that wait for a schema go on.

@@ -57,7 +57,7 @@ func TestCatchingUpKeepsTheOrderAcrossTopics(t *testing.T) {
 			close(w.registry.gate)
 			for i := 0; i < n; {
 				b := w.next(inbox)
-				for _, r := range b.Records {
+				for _, r := range b.all() {
 					if r.EventID != schemas.EventID(name(i)) {
 						t.Fatalf("%s came where %s was due", r.EventID, name(i))
 					}

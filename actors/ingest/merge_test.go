@@ -54,7 +54,7 @@ func TestRecordsComeInTheOrderOfTheirAppendTimes(t *testing.T) {
 		b := task.free[0]
 		moved := s.fill(b, task, time.Now())
 		var got []string
-		for _, r := range b.Records {
+		for _, r := range b.all() {
 			got = append(got, "trp"[r.Topic:][:1]+string(r.EventID))
 			if r.EventID[0] == '-' && r.AppendedAt != schemas.NoTime {
 				t.Errorf("%s has append time %d", r.EventID, r.AppendedAt)

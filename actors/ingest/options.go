@@ -20,10 +20,12 @@ const (
 	AppendTimesFromRecords
 )
 
-// Decoder turns record values into events: a *codec.Decoder. Learn and Decode run at once.
+// Decoder turns record values into events: a *codec.Decoder. All its methods run at once.
 type Decoder interface {
-	// Decode fills ev. An id not learned yet is *codec.UnknownSchemaError; any other error,
-	// also that the schema learned does not fit, is the record's fault.
+	// Knows reports whether values of this id can be decoded, or are known to be unfit. An id stays known.
+	Knows(topic schemas.Topic, id int) bool
+	// Decode fills ev with a value of an id that is known. An error, also that the schema learned does
+	// not fit, is the record's fault.
 	Decode(topic schemas.Topic, value []byte, ev *schemas.Event) error
 	// Learn makes a writer schema known, or known as unfit.
 	Learn(topic schemas.Topic, id int, writerSchema string, references ...string) error
@@ -56,8 +58,7 @@ type Options struct {
 
 	AppendTimes AppendTimes
 
-	// BatchRecords is the most records of a batch (default 1024, about 0.4 KB each, two
-	// batches per partition).
+	// BatchRecords is the most records of a batch (default 1024, two batches per partition).
 	BatchRecords int
 	// ReadAhead is about how many fetched records wait in memory, all partitions together
 	// (default 65536, of 1 KB each): a lane's fetching pauses at its share, half a batch at

@@ -38,7 +38,7 @@ type Source struct {
 	usual   *fetcher
 	quick   *fetcher // of what was just added
 	asking  map[schemaKey][]*lane
-	refused map[schemaKey]refusal
+	refused map[schemaKey]*refusal
 	ids     [schemas.NumInputs][16]byte // of the topics as CheckTopics found them; zero = not looked
 }
 
@@ -57,7 +57,7 @@ func New(o Options) (*Source, error) {
 	s := &Source{
 		o: o, admin: kadm.NewClient(usual), ctx: ctx, cancel: cancel,
 		commands: make(chan func()), released: make(chan *Batch, releasedRoom), added: make(chan struct{}, 1),
-		tasks: map[schemas.Partition]*task{}, usual: newFetcher(usual, answers), quick: newFetcher(quick, answers), asking: map[schemaKey][]*lane{}, refused: map[schemaKey]refusal{},
+		tasks: map[schemas.Partition]*task{}, usual: newFetcher(usual, answers), quick: newFetcher(quick, answers), asking: map[schemaKey][]*lane{}, refused: map[schemaKey]*refusal{},
 	}
 	now := time.Now()
 	s.heard.Store(&now)

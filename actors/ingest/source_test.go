@@ -29,7 +29,7 @@ func (y *tally) add(t *testing.T, b *Batch) {
 	t.Helper()
 	var records [schemas.NumInputs]schemas.Offset
 	at := y.next
-	for _, r := range b.Records {
+	for _, r := range b.all() {
 		if r.Offset < at[r.Topic] || r.Offset >= b.Next[r.Topic] {
 			t.Fatalf("%s: offset %d outside [%d, %d)", r.Topic, r.Offset, at[r.Topic], b.Next[r.Topic])
 		}
@@ -124,8 +124,8 @@ func TestNothingOfAnOlderAssignmentIsDelivered(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if b := w.next(inbox); b.Records[0].Offset != from {
-			t.Fatalf("added at %d, given %d", from, b.Records[0].Offset)
+		if b := w.next(inbox); b.all()[0].Offset != from {
+			t.Fatalf("added at %d, given %d", from, b.all()[0].Offset)
 		}
 		if err := w.source.Remove(0); err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestASlowPartitionHoldsBackOnlyItself(t *testing.T) {
 		t.Helper()
 		for i := 0; i < n; {
 			b := w.next(inbox)
-			for _, r := range b.Records {
+			for _, r := range b.all() {
 				if r.EventID != schemas.EventID(name(i)) {
 					t.Fatalf("record %d is %s", i, r.EventID)
 				}
@@ -193,7 +193,7 @@ func TestOutOfRangeStopsAndTellsTheGap(t *testing.T) {
 	}
 	check(OutOfRangeError{schemas.Rides, 0, 10, 20, 30})
 	b := w.next(inbox) // the other topics go on
-	if b.Next != [schemas.NumInputs]schemas.Offset{0, 10, 30} || len(b.Records) != 5 {
+	if b.Next != [schemas.NumInputs]schemas.Offset{0, 10, 30} || len(b.all()) != 5 {
 		t.Errorf("to %d: %s", b.Next, ids(b))
 	}
 	if err := w.source.Remove(0); err != nil {
@@ -201,8 +201,8 @@ func TestOutOfRangeStopsAndTellsTheGap(t *testing.T) {
 	}
 	inbox = w.add(0, [schemas.NumInputs]schemas.Offset{7, 20, 30}) // the owner decided
 	check(OutOfRangeError{schemas.Telemetry, 0, 7, 0, 0})
-	if b := w.next(inbox); b.Records[0].Topic != schemas.Rides || b.Records[0].Offset != 20 {
-		t.Errorf("%s from %d", b.Records[0].Topic, b.Records[0].Offset)
+	if b := w.next(inbox); b.all()[0].Topic != schemas.Rides || b.all()[0].Offset != 20 {
+		t.Errorf("%s from %d", b.all()[0].Topic, b.all()[0].Offset)
 	}
 	if len(w.faults) != 0 {
 		t.Errorf("told again: %v", <-w.faults)
@@ -276,7 +276,7 @@ func TestFaultyRecordsKeepTheirBytesAndTheirReason(t *testing.T) {
 	if got := ids(b); got != "dlq:esquema_desconhecido dlq:ilegivel dlq:ilegivel dlq:ilegivel dlq:esquema_desconhecido good" {
 		t.Errorf("read %s", got)
 	}
-	if r := b.Records[0]; string(r.Key) != "trip" || string(r.Value) != string(poison.Value) || !strings.Contains(r.Detail, "schema 9 of corridas.eventos") {
+	if r := b.all()[0]; string(r.Key) != "trip" || string(r.Value) != string(poison.Value) || !strings.Contains(r.Detail, "schema 9 of corridas.eventos") {
 		t.Errorf("record %+v", r)
 	}
 	w.registry.mu.Lock()
@@ -297,8 +297,8 @@ func TestARecordWithoutAKeyIsNoTrips(t *testing.T) {
 	if got := ids(b); got != "dlq:chave_diferente good" {
 		t.Errorf("read %s", got)
 	}
-	if b.Records[0].Key != nil {
-		t.Errorf("key %q, want none as it came", b.Records[0].Key)
+	if b.all()[0].Key != nil {
+		t.Errorf("key %q, want none as it came", b.all()[0].Key)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestAnIDThatWasNotFoundIsAskedForAgainSoon(t *testing.T) {
 		w.registry.answer(answer)
 		w.on(func() {
 			if r, ok := w.source.refused[key]; ok {
-				w.source.refused[key] = refusal{r.detail, time.Now().Add(-1)} // its time is over
+				w.source.refused[key] = &refusal{r.detail, time.Now().Add(-1)} // its time is over
 			}
 		})
 		w.produce(w.client, withSchema(schemas.Rides, 0, 9, "x"))
@@ -341,10 +341,10 @@ func TestOnlyOurNamespaceMakesABillOurs(t *testing.T) {
 		w.produce(w.client, r)
 	}
 	b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{}))
-	for len(b.Records) < 3 {
-		t.Fatalf("one poll brought %d records", len(b.Records))
+	for len(b.all()) < 3 {
+		t.Fatalf("one poll brought %d records", len(b.all()))
 	}
-	for i, r := range b.Records {
+	for i, r := range b.all() {
 		if r.Own != (i == 0) {
 			t.Errorf("record %d: own %v", i, r.Own)
 		}
@@ -365,8 +365,8 @@ func TestAppendTimes(t *testing.T) {
 		r := record(schemas.Rides, 0, "a")
 		r.Timestamp = time.UnixMilli(c.ms)
 		w.produce(w.client, r)
-		if b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{})); b.Records[0].AppendedAt != c.want {
-			t.Errorf("%d is told as %v", c.ms, b.Records[0].AppendedAt)
+		if b := w.next(w.add(0, [schemas.NumInputs]schemas.Offset{})); b.all()[0].AppendedAt != c.want {
+			t.Errorf("%d is told as %v", c.ms, b.all()[0].AppendedAt)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (o *owner) next(t schemas.Topic) schemas.Offset {
 // deliver gives the owner records and waits until it has applied them.
 func (o *owner) deliver(records []schemas.Record) error {
 	applied := make(chan struct{})
-	o.w.system.Root.Send(o.pid, &host.Delivery{Batch: &schemas.Batch{Partition: o.partition, Records: records}, Release: func() { close(applied) }})
+	o.w.system.Root.Send(o.pid, &host.Delivery{Pieces: slices.Values([]*schemas.Batch{{Partition: o.partition, Records: records}}), Release: func() { close(applied) }})
 	select {
 	case <-applied:
 		return nil

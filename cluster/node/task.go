@@ -143,7 +143,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 				b.Release()
 			}
 		}
-		root.Send(t.owner, &host.Delivery{Batch: &b.Batch, Release: release})
+		root.Send(t.owner, &host.Delivery{Pieces: b.Pieces, Release: release})
 	}); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,9 @@ func (d *Decoder) Learn(topic schemas.Topic, id int, writerSchema string, refere
 	return nil
 }
 
+// Knows reports whether Learn was told of an id for a topic, fit or not.
+func (d *Decoder) Knows(topic schemas.Topic, id int) bool { return d.topics[topic].Knows(id) }
+
 // Decode reads one value into ev, whatever ev held. Strings of ev alias value: they live
 // as long as it is not written to. Nothing is allocated but a ride's planned route. After
 // an error ev is empty but for its topic. An id not learned is an *UnknownSchemaError.

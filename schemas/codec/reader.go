@@ -69,6 +69,12 @@ func (r *Reader[T]) Learn(id int, writerSchema string, references ...string) err
 	return l.unfit
 }
 
+// Knows reports whether Learn was told of an id, fit or not.
+func (r *Reader[T]) Knows(id int) bool {
+	_, known := (*r.plans.Load())[id]
+	return known
+}
+
 // Decode reads one value. The record keeps nothing of it. An id not learned is an
 // *UnknownSchemaError.
 func (r *Reader[T]) Decode(value []byte) (T, error) {
