@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -37,11 +38,17 @@ func (a *tripActor) Receive(ctx actor.Context) {
 	}
 }
 
+// tripContext is the context of a trip's actor, as much of it as is used here.
+type tripContext interface {
+	actor.MessageInvoker
+	ReceiveTimeout() time.Duration
+}
+
 // mailbox runs each message at once in the goroutine that posts it, which is the owner's.
 // A panic goes to the supervisor as usual; the owner answers that the trip goes on with
 // the state it has, so suspending it in between would only lose events.
 type mailbox struct {
-	invoker actor.MessageInvoker
+	invoker tripContext
 	pid     *actor.PID
 }
 
@@ -66,19 +73,20 @@ func (m *mailbox) PostSystemMessage(message any) {
 }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
-	m.invoker = invoker
+	m.invoker = invoker.(tripContext)
 }
 func (m *mailbox) Start()                {}
 func (m *mailbox) UserMessageCount() int { return 0 }
 
 // trips runs the trips of one owner through their actors. It is the partition's Runner.
 type trips struct {
-	ctx   actor.Context // the owner's
-	props *actor.Props  // of every trip; makes the actor and the mailbox of born
-	born  *cell         // the one being spawned
-	lives int64         // actors spawned so far
-	log   *slog.Logger
-	step  step
+	ctx    actor.Context // the owner's
+	props  *actor.Props  // of every trip; makes the actor and the mailbox of born
+	born   *cell         // the one being spawned
+	lives  int64         // actors spawned so far
+	log    *slog.Logger
+	step   step
+	looked time.Duration // by Look; means nothing
 }
 
 // cell is what a trip's actor consists of, in one object: there may be a million.
@@ -134,6 +142,13 @@ func (t *trips) Advance(s *partition.Slot, env *trip.Env) string {
 		t.log.Error("a trip panicked on a timer; it goes on with its next event", "trip", s.ID(), "reason", t.step.panicked)
 	}
 	return t.step.panicked
+}
+
+// Look reads a line of the actor's context, which is in the way of each message.
+func (t *trips) Look(s *partition.Slot) {
+	if m, ok := s.Actor.(*mailbox); ok {
+		t.looked ^= m.invoker.ReceiveTimeout()
+	}
 }
 
 // Evict ends the actor of a trip that leaves memory.

@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -72,6 +73,20 @@ func (f *fleet) drive(tb testing.TB, n int) {
 		f.round += size
 		n -= size
 	}
+}
+
+// BenchmarkTakeAnywhere has the trips' events come in another order than their memory lies in.
+func BenchmarkTakeAnywhere(b *testing.B) {
+	f := newFleet(b, 50_000)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(f.records), func(i, j int) {
+		f.records[i], f.records[j] = f.records[j], f.records[i]
+		f.ids[i], f.ids[j] = f.ids[j], f.ids[i]
+		f.records[i].EventID, f.records[j].EventID = f.records[j].EventID, f.records[i].EventID
+	})
+	f.drive(b, 500_000)
+	b.ReportAllocs()
+	b.ResetTimer()
+	f.drive(b, b.N)
 }
 
 func BenchmarkTakeInOrder(b *testing.B) {

@@ -54,7 +54,10 @@ func (p *Partition) Cut(number int64) {
 func (p *Partition) Write(n int) (out Sealed, whole bool) {
 	c := p.cutting
 	n = min(n, len(c.trips))
-	for _, s := range c.trips[:n] {
+	for i, s := range c.trips[:n] {
+		if i%lookahead == 0 {
+			p.look(c.trips[i:min(i+lookahead, n)])
+		}
 		p.writeFirst(s)
 	}
 	if c.trips = c.trips[n:]; len(c.trips) > 0 {

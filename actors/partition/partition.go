@@ -40,6 +40,8 @@ func DefaultSettings() Settings {
 type Runner interface {
 	Take(s *Slot, env *trip.Env, e *schemas.Event) (v schemas.Verdict, panicked string)
 	Advance(s *Slot, env *trip.Env) (panicked string)
+	// Look reads a little of what a step of the slot will need beside the trip; see look.
+	Look(s *Slot)
 	// Evict tells that the slot leaves memory.
 	Evict(s *Slot)
 }
@@ -78,8 +80,9 @@ type Partition struct {
 
 	positions [schemas.NumInputs]Position
 	ledger    Ledger
-	looked    schemas.Millis // by lookAhead; means nothing
-	seals     int32          // made by this partition object
+	found     [lookahead]*Slot // by lookAhead: the trips of the records that come next; nil = was not in memory
+	looked    schemas.Millis   // by look; means nothing
+	seals     int32            // made by this partition object
 	open      []openSeal
 	cutting   *cutting // the seal that is being written; nil = none
 	sweep     *sweep   // that is under way; nil = none
@@ -156,7 +159,7 @@ func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 		if r.Offset < pos.Next {
 			continue // before the cut that we started from: already counted
 		}
-		v, err := p.take(r, now)
+		v, err := p.take(r, p.found[i%lookahead], now)
 		if err != nil {
 			return fmt.Errorf("partition %d: %s offset %d: %w", p.id, r.Topic, r.Offset, err)
 		}
@@ -180,8 +183,8 @@ func (p *Partition) Consume(b *schemas.Batch, now schemas.Millis) error {
 	return p.catchUp()
 }
 
-// take is one record's way: checks in the contract's order, then its trip.
-func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict, error) {
+// take is one record's way: checks in the contract's order, then its trip, which was found ahead or not.
+func (p *Partition) take(r *schemas.Record, found *Slot, now schemas.Millis) (schemas.Verdict, error) {
 	e := &r.Event
 	if v := p.check(r); v != schemas.Counted {
 		if v.DeadLetter() {
@@ -189,7 +192,7 @@ func (p *Partition) take(r *schemas.Record, now schemas.Millis) (schemas.Verdict
 		}
 		return v, nil
 	}
-	slot, err := p.slot(e)
+	slot, err := p.slot(e, found)
 	if err != nil {
 		return 0, err
 	}
@@ -277,7 +280,10 @@ func (p *Partition) fire() error {
 	if err := p.fetchDue(); err != nil {
 		return err
 	}
-	for p.timers.due(p.clock.watermark) {
+	for n := 0; p.timers.due(p.clock.watermark); n++ {
+		if n%lookahead == 0 {
+			p.lookAtDue()
+		}
 		if s := p.timers.pop(); s != nil {
 			p.advance(s)
 		}

@@ -23,6 +23,7 @@ func (Direct) Advance(s *Slot, env *trip.Env) (panicked string) {
 	return ""
 }
 
+func (Direct) Look(*Slot)  {}
 func (Direct) Evict(*Slot) {}
 
 func catch(panicked *string) {

@@ -197,6 +197,7 @@ func (r panicking) Advance(s *partition.Slot, env *trip.Env) string {
 }
 
 func (panicking) Evict(*partition.Slot) {}
+func (panicking) Look(*partition.Slot)  {}
 
 func (s *script) record(verb string, args []string, o options) string {
 	e := schemas.Event{TripID: schemas.TripID(args[0]), EventID: schemas.EventID(args[1]), At: s.time(args[2]),

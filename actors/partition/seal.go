@@ -51,6 +51,7 @@ func (p *Partition) Seal(number int64) Sealed {
 func (p *Partition) forget(s *Slot) {
 	delete(p.trips, s.ID())
 	delete(p.awaiting, s.ID())
+	s.forgotten = true
 	s.scheduled = schemas.EndOfTime
 	p.runner.Evict(s)
 }

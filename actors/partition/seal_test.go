@@ -309,6 +309,7 @@ func (r reviving) Advance(s *partition.Slot, env *trip.Env) string {
 }
 
 func (reviving) Evict(*partition.Slot) {}
+func (reviving) Look(*partition.Slot)  {}
 
 // A trip restored after every single step behaves as one that never was.
 func TestRestoreAfterEveryStepChangesNothing(t *testing.T) {

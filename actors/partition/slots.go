@@ -19,6 +19,7 @@ type Slot struct {
 	place     place          // where its rows lie in the store
 	parts     uint8          // rows of points in the store
 	dirty     bool           // changed, and not written since
+	forgotten bool           // left memory: the trip's slot is another one, or none
 }
 
 func (s *Slot) ID() schemas.TripID { return s.Trip.ID() }
@@ -28,8 +29,11 @@ func (s *Slot) ID() schemas.TripID { return s.Trip.ID() }
 //
 // A trip that expired is unknown from that instant on, not from the seal that removes its
 // rows: when seals fall must not change a verdict.
-func (p *Partition) slot(e *schemas.Event) (*Slot, error) {
-	s, err := p.find(e.TripID)
+func (p *Partition) slot(e *schemas.Event, found *Slot) (*Slot, error) {
+	if found == nil || found.forgotten {
+		found = p.trips[e.TripID]
+	}
+	s, err := p.known(e.TripID, found)
 	if s != nil || err != nil {
 		return s, err
 	}
@@ -53,8 +57,10 @@ func (p *Partition) slot(e *schemas.Event) (*Slot, error) {
 }
 
 // find gives a trip in memory or in the store; nil when it is unknown or expired.
-func (p *Partition) find(id schemas.TripID) (*Slot, error) {
-	s := p.trips[id]
+func (p *Partition) find(id schemas.TripID) (*Slot, error) { return p.known(id, p.trips[id]) }
+
+// known is find for a trip that is in memory at s, or not.
+func (p *Partition) known(id schemas.TripID, s *Slot) (*Slot, error) {
 	if s == nil {
 		return p.load(id)
 	}

@@ -38,7 +38,10 @@ func (p *Partition) SweepSome(n int) (evicted int, over bool) {
 		return 0, true
 	}
 	n = min(n, len(w.trips))
-	for _, s := range w.trips[:n] {
+	for i, s := range w.trips[:n] {
+		if i%lookahead == 0 {
+			p.look(w.trips[i:min(i+lookahead, n)])
+		}
 		p.sweepTrip(w, s)
 	}
 	if w.trips = w.trips[n:]; len(w.trips) > 0 {

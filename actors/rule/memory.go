@@ -45,6 +45,14 @@ type charge struct {
 // which can at worst tell it again under the same alert id.
 const maxCharges = 64
 
+// Look reads a little of the episodes, which brings them near the processor; the result means nothing.
+func (m *Memory) Look() (seen schemas.Millis) {
+	for i := range m.episodes {
+		seen ^= m.episodes[i].onsetAt
+	}
+	return seen
+}
+
 // begin opens an episode at an event.
 func (e *episode) begin(k kind, id schemas.EventID, at schemas.Millis, place schemas.LatLon) {
 	e.kind, e.fired, e.count = k, false, 0
