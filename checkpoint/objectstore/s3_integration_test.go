@@ -16,7 +16,7 @@ import (
 
 var stores atomic.Int64 // names a new prefix per store under test
 
-// serverConfig is a new prefix on the S3 server.
+// serverConfig is a new prefix in the bucket of .ci/with-servers.
 func serverConfig(t *testing.T) S3Config {
 	t.Helper()
 	s3 := serverstest.S3(t)
