@@ -73,9 +73,6 @@ func (ns Namespace) manifestNumber(key string) (Number, bool) {
 // Node is the key of a node's heartbeat.
 func (ns Namespace) Node(id NodeID) string { return ns.folder(folderNode) + string(id) }
 
-// NodePrefix is the folder of all heartbeats.
-func (ns Namespace) NodePrefix() string { return ns.folder(folderNode) }
-
 // Audit is the key of the record of what an operator did.
 func (ns Namespace) Audit(token string) string { return ns.folder(folderAudit) + token }
 

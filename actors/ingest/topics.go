@@ -135,11 +135,6 @@ func (s *Source) EndOffsets(ctx context.Context) (Offsets, error) {
 	return s.listed(s.admin.ListCommittedOffsets(ctx, inputNames...))
 }
 
-// OffsetsAfter are the first offsets appended at or after t; the ends where nothing is.
-func (s *Source) OffsetsAfter(ctx context.Context, t schemas.Millis) (Offsets, error) {
-	return s.listed(s.admin.ListOffsetsAfterMilli(ctx, int64(t), inputNames...))
-}
-
 func (s *Source) listed(listed kadm.ListedOffsets, err error) (Offsets, error) {
 	if err == nil {
 		err = listed.Error()

@@ -20,15 +20,6 @@ func NewPrinter(writerSchema string, references ...string) (*Printer, error) {
 	return &Printer{root: root}, nil
 }
 
-// ToJSON shows one value of a writer schema; see Printer.Append.
-func ToJSON(writerSchema string, value []byte) ([]byte, error) {
-	p, err := NewPrinter(writerSchema)
-	if err != nil {
-		return nil, err
-	}
-	return p.Append(nil, value)
-}
-
 // Append writes a value as JSON behind dst: keys in the schema's order, unions as their
 // value alone, decimals as strings, timestamps as the number written (epoch milliseconds
 // in our contracts), bytes in base64, and numbers that JSON lacks as "NaN", "Infinity"

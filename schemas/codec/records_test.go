@@ -280,7 +280,15 @@ func TestReaderTakesOlderWritersAndRefusesNulls(t *testing.T) {
 	}
 }
 
-func TestToJSON(t *testing.T) {
+func shown(writerSchema string, value []byte) ([]byte, error) {
+	p, err := NewPrinter(writerSchema)
+	if err != nil {
+		return nil, err
+	}
+	return p.Append(nil, value)
+}
+
+func TestPrinter(t *testing.T) {
 	value, err := AppendPayment(nil, 5, &schemas.PaymentRecord{
 		EventID: "é\"\n", TripID: "t", At: 1_750_000_000_000, Kind: "FATURA", Amount: -5, Currency: "BRL",
 		Bill: &schemas.BillRecord{Version: 1, Multiplier: 1250, Rectification: true},
@@ -288,7 +296,7 @@ func TestToJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ToJSON(avro.EventoPagamento, value)
+	got, err := shown(avro.EventoPagamento, value)
 	want := `{"eventId":"é\"\n","tripId":"t","ocorridoEm":1750000000000,"tipo":"FATURA","valor":"-0.05","moeda":"BRL",` +
 		`"meio":null,"cartaoId":null,"retifica":null,"fatura":{"versao":1,"distanciaMM":0,"duracaoS":0,"tarifaId":"","regiao":"",` +
 		`"categoria":"","multiplicador":"1.250","inicio":0,"termino":0,"pontos":0,"descartados":0,"retificacao":true,` +
@@ -310,7 +318,7 @@ func TestToJSON(t *testing.T) {
 		{`{"type":"array","items":["null","int"]}`, "\x02\x00\x02\x02\x04\x00", `[null,2]`},
 		{`{"type":"map","values":"boolean"}`, "\x04\x02a\x01\x02b\x00\x00", `{"a":true,"b":false}`},
 	} {
-		got, err := ToJSON(c.typ, append(appendFrame(nil, 5), c.bytes...))
+		got, err := shown(c.typ, append(appendFrame(nil, 5), c.bytes...))
 		if err != nil || string(got) != c.want || !json.Valid(got) {
 			t.Errorf("%s %x: %s, %v", c.typ, c.bytes, got, err)
 		}
@@ -325,11 +333,11 @@ func TestToJSON(t *testing.T) {
 		{`"int"`, "", ErrTruncated},
 		{`"integer"`, "", ErrSchema},
 	} {
-		if _, err := ToJSON(c.typ, append(appendFrame(nil, 5), c.bytes...)); !errors.Is(err, c.want) {
+		if _, err := shown(c.typ, append(appendFrame(nil, 5), c.bytes...)); !errors.Is(err, c.want) {
 			t.Errorf("%s %x: %v", c.typ, c.bytes, err)
 		}
 	}
-	if _, err := ToJSON(`"int"`, []byte("{}")); !errors.Is(err, ErrFrame) {
+	if _, err := shown(`"int"`, []byte("{}")); !errors.Is(err, ErrFrame) {
 		t.Errorf("unframed: %v", err)
 	}
 }

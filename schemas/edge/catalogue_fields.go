@@ -20,18 +20,12 @@ func TariffKey(t *schemas.Tariff) string {
 func RuleKey(r *schemas.Rule) string { return r.RuleID + "/" + strconv.Itoa(r.Version) }
 
 // CheckTariff lists what is wrong with a tariff, also one that came from Kafka.
-func CheckTariff(t *schemas.Tariff) []Problem { return check(t, tariffFields) }
-
-// CheckRule lists what is wrong with a rule, its kind and parameters apart.
-func CheckRule(r *schemas.Rule) []Problem { return check(r, ruleFields) }
-
-func check[T any](item *T, fields []catalogueField[T]) []Problem {
-	var bad []Problem
-	for _, f := range fields {
+func CheckTariff(t *schemas.Tariff) (bad []Problem) {
+	for _, f := range tariffFields {
 		if f.check == nil {
 			continue
 		}
-		if text := f.check(item); text != "" {
+		if text := f.check(t); text != "" {
 			bad = append(bad, Problem{f.name, text})
 		}
 	}

@@ -152,13 +152,9 @@ func TestWhatIsNoCatalogueAtAll(t *testing.T) {
 	}
 }
 
-func TestRecordsFromKafkaAreCheckedAlike(t *testing.T) {
+func TestATariffFromKafkaIsCheckedAlike(t *testing.T) {
 	problems := CheckTariff(&schemas.Tariff{TariffID: "x", Region: "sp", Category: "*", Currency: "BRL", PerKm: -1})
 	if len(problems) != 1 || problems[0].Error() != "precoKm: must not be negative: -0.000001" {
-		t.Error(problems)
-	}
-	problems = CheckRule(&schemas.Rule{RuleID: "a", Version: 0, Kind: "x"})
-	if len(problems) != 1 || problems[0].Path != "versao" {
 		t.Error(problems)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -30,7 +29,6 @@ type Reader struct {
 	name   string
 	source *bufio.Reader // as given
 	lines  *bufio.Reader // plain text; nil until the first Next has looked whether it is gzip
-	file   io.Closer     // nil unless opened here
 	long   []byte        // a line longer than the buffer, put together
 	number int
 	line   Line
@@ -54,25 +52,6 @@ func NewReader(name string, r io.Reader, opts ...Option) *Reader {
 		o(rd)
 	}
 	return rd
-}
-
-// Open reads the event file at path. The caller closes the Reader.
-func Open(path string, opts ...Option) (*Reader, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open events: %w", err)
-	}
-	r := NewReader(path, f, opts...)
-	r.file = f
-	return r, nil
-}
-
-// Close closes the file that Open opened.
-func (r *Reader) Close() error {
-	if r.file == nil {
-		return nil
-	}
-	return r.file.Close()
 }
 
 // Next is the next event, valid as Line says; io.EOF at the end. Any other error names

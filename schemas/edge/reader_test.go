@@ -234,9 +234,3 @@ func TestRawValues(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 }
-
-func TestOpenNamesTheFile(t *testing.T) {
-	if _, err := Open(t.TempDir() + "/none.jsonl"); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
-		t.Fatal(err)
-	}
-}

@@ -88,27 +88,6 @@ func (c *Client) Register(ctx context.Context, subject, schema string) (int, err
 	return id, nil
 }
 
-// Version is one version of a subject.
-type Version struct {
-	Subject string
-	Number  int
-	ID      int
-	Schema  string
-}
-
-// Latest is the subject's newest version.
-func (c *Client) Latest(ctx context.Context, subject string) (Version, error) {
-	s, err := c.sr.SchemaByVersion(ctx, subject, -1)
-	if err == nil {
-		err = onlyAvro(s.Schema)
-	}
-	if err != nil {
-		return Version{}, fmt.Errorf("latest schema of subject %q: %w", subject,
-			classify(err, sr.ErrSubjectNotFound, sr.ErrVersionNotFound))
-	}
-	return Version{s.Subject, s.Version, s.ID, s.Schema.Schema}, nil
-}
-
 func onlyAvro(s sr.Schema) error {
 	if s.Type != sr.TypeAvro {
 		return fmt.Errorf("%w: it is of type %s and taximeter reads only Avro", ErrRefused, s.Type)
