@@ -63,12 +63,7 @@ func (c *clusterRun) act(ctx context.Context, a Act) error {
 	if err := c.without(ctx, m, a.Kind, a.For); err != nil {
 		return err
 	}
-	healed := time.Now()
-	if err := f.whole(ctx); err != nil {
-		return err
-	}
-	c.times.Rejoin = append(c.times.Rejoin, time.Since(healed))
-	return nil
+	return c.rejoined(ctx)
 }
 
 // join lets one node more come, and go again.
@@ -208,8 +203,13 @@ func (c *clusterRun) split(ctx context.Context, d time.Duration) error {
 	if err := f.lan.split(all, few, false); err != nil {
 		return err
 	}
+	return c.rejoined(ctx)
+}
+
+// rejoined waits until a cluster that has just been healed is whole again.
+func (c *clusterRun) rejoined(ctx context.Context) error {
 	healed := time.Now()
-	if err := f.whole(ctx); err != nil {
+	if err := c.fleet.whole(ctx); err != nil {
 		return err
 	}
 	c.times.Rejoin = append(c.times.Rejoin, time.Since(healed))
