@@ -140,12 +140,9 @@ func (n *Node) openChain(ctx context.Context) error {
 				schemas.Topic(i), tip.Number)
 		}
 	}
-	if n.o.Mode == Live {
-		for p, e := range tip.Entries {
-			if e.Watermark == schemas.EndOfTime {
-				return fmt.Errorf("a replay of namespace %q has ended event time in partition %d: whatever comes now would be too late; "+
-					"run live under another namespace (in dev: with another data folder), or replay again", n.ns, p)
-			}
+	for p, e := range tip.Entries {
+		if err := n.timeGoesOn(schemas.Partition(p), e); err != nil {
+			return err
 		}
 	}
 	if n.cfg.Cluster.Listen == "" {
@@ -161,6 +158,15 @@ func (n *Node) openChain(ctx context.Context) error {
 		Limits: n.limits(), Interval: n.cfg.Checkpoint.Interval, Deadline: n.cfg.Checkpoint.Deadline, Now: n.clock.now, Token: n.token, Log: n.log},
 		&n.rounds), "coordinator")
 	return err
+}
+
+// timeGoesOn reports that a live node may go on from an entry.
+func (n *Node) timeGoesOn(p schemas.Partition, e checkpoint.Entry) error {
+	if n.o.Mode == Live && e.Watermark == schemas.EndOfTime {
+		return fmt.Errorf("a replay of namespace %q has ended event time in partition %d: whatever comes now would be too late; "+
+			"run live under another namespace (in dev: with another data folder), restore a checkpoint of before, or replay again", n.ns, p)
+	}
+	return nil
 }
 
 func (n *Node) found(ctx context.Context, chain *checkpoint.Chain, ids [schemas.NumInputs]string) (checkpoint.Manifest, error) {

@@ -62,6 +62,9 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 			err = n.startFailed(run, fmt.Errorf("start partition %d: %w", p, err))
 		}
 	}()
+	if err := n.timeGoesOn(p, e); err != nil { // a restore may have led here
+		return nil, err
+	}
 	began := time.Now()
 	t.speaker = host.NewSpeaker(t.speakerSpec(), e) // connects and reads back while the state comes
 	reuse := n.standby.take(p)

@@ -236,3 +236,40 @@ func TestAForgottenSinkHoldsUpNothingMore(t *testing.T) {
 	x.checkpoint()
 	x.once(x.results())
 }
+
+// A checkpoint in which a replay has ended event time is none to live on from: whatever came
+// would be too late for ever. Taken there by mistake, a live node stands still and says so.
+func TestALiveNodeDoesNotRunWhereAReplayHasEndedTime(t *testing.T) {
+	x := newTown(t)
+	x.start()
+	x.round()
+	live := x.checkpoint()
+	x.stop()
+	x.startWith(node.Options{Mode: node.Replay})
+	if err := x.node.Done(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.stop()
+	ended := must(checkpoint.NewChain(must(x.cfg.Store.Open()), "taximeter").Tip(x.ctx)).Number
+	if got := x.restore(live, "--reason", "live again"); !strings.HasSuffix(got, "exit 0\n") {
+		t.Fatal(got)
+	}
+	x.start()
+	x.checkpoint()
+	if got := x.restore(ended, "--reason", "by mistake"); !strings.HasSuffix(got, "exit 0\n") {
+		t.Fatal(got)
+	}
+	x.await("it says so", func() bool { return x.log.count("has ended event time in partition") >= 2 })
+	x.round()
+	if n := atWork(x.node); n > 0 {
+		t.Errorf("%d partitions run", n)
+	}
+	if got := x.restarted(func() string { return x.restore(live, "--reason", "back") }); !strings.HasSuffix(got, "exit 0\n") {
+		t.Fatal(got)
+	}
+	x.checkpoint()
+	if v := x.verdicts(); v["dlq:alem_do_horizonte"] > 0 {
+		t.Errorf("%v", v)
+	}
+	x.once(x.results())
+}
