@@ -43,7 +43,7 @@ The file appears under its name when it is whole; an older one is removed first.
 				return err
 			}
 			defer func() { err = errors.Join(err, file.Discard()) }() // what Publish has not named
-			summary, err := recordings.Convert(format, inputs, file)
+			summary, err := recordings.Convert(c.Context(), format, inputs, file)
 			if at, ok := errors.AsType[*fs.PathError](err); ok {
 				err = fmt.Errorf("cannot read the recording %s: %w; check the name and your right to read it", at.Path, at.Err)
 			}

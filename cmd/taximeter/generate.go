@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ events.jsonl.gz, tarifas.json, regras.json. The same flags give the same bytes.`
 			if err := outfile.MakeWay(nil, filepath.Join(out, cityEvents), filepath.Join(out, cityTariffs), filepath.Join(out, cityRules)); err != nil {
 				return err
 			}
-			if err := writeCity(out, live, from); err != nil {
+			if err := writeCity(c.Context(), out, live, from); err != nil {
 				return err
 			}
 			n := live.Counts()
@@ -74,7 +75,7 @@ events.jsonl.gz, tarifas.json, regras.json. The same flags give the same bytes.`
 const cityEvents, cityTariffs, cityRules = "events.jsonl.gz", "tarifas.json", "regras.json"
 
 // writeCity writes the three files; they get their names together, the events last.
-func writeCity(dir string, live *city.City, start schemas.Millis) (err error) {
+func writeCity(ctx context.Context, dir string, live *city.City, start schemas.Millis) (err error) {
 	var files []*outfile.File
 	defer func() {
 		for _, f := range files {
@@ -97,6 +98,9 @@ func writeCity(dir string, live *city.City, start schemas.Millis) (err error) {
 		line, ok := live.Next()
 		if !ok {
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if err := w.Write(line); err != nil {
 			return err

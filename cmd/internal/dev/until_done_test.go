@@ -169,7 +169,7 @@ func recorded(t *testing.T, format string, inputs []string) string {
 		paths = append(paths, shared.Path(t, name))
 	}
 	var text bytes.Buffer
-	if _, err := recordings.Convert(format, paths, &text); err != nil {
+	if _, err := recordings.Convert(t.Context(), format, paths, &text); err != nil {
 		t.Fatal(err)
 	}
 	return file(t, text.Bytes())

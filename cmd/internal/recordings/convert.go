@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func (s Summary) String() string {
 
 // Convert reads the recording of that format from the input files and writes it to out as
 // event lines, in the order of the positions in the files. Errors name file, row and column.
-func Convert(format string, inputs []string, out io.Writer) (Summary, error) {
+func Convert(ctx context.Context, format string, inputs []string, out io.Writer) (Summary, error) {
 	f, err := formatNamed(format)
 	if err != nil {
 		return Summary{}, err
@@ -39,13 +40,13 @@ func Convert(format string, inputs []string, out io.Writer) (Summary, error) {
 	if len(inputs) == 0 {
 		return Summary{}, errors.New("no recording given")
 	}
-	r, err := read(f, inputs)
+	r, err := read(ctx, f, inputs)
 	if err != nil {
 		return Summary{}, err
 	}
 	c := converter{format: f, out: edge.NewWriter(out), written: map[schemas.EventID]bool{}}
 	c.sum = Summary{Trips: len(r.trips), First: schemas.EndOfTime, Last: schemas.NoTime}
-	if err := c.write(r); err != nil {
+	if err := c.write(ctx, r); err != nil {
 		return c.sum, err
 	}
 	return c.sum, c.out.Flush()
@@ -58,10 +59,13 @@ type converter struct {
 	sum     Summary
 }
 
-func (c *converter) write(r *recording) error {
+func (c *converter) write(ctx context.Context, r *recording) error {
 	empty := r.unseen()
 	c.sum.Empty = len(empty)
 	for i, p := range r.rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for len(empty) > 0 && empty[0].start.at <= p.at {
 			if err := c.ride(empty[0], schemas.RideStart, empty[0].start); err != nil {
 				return err

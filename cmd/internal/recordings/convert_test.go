@@ -27,7 +27,7 @@ func TestConvertWritesTheFilesOrder(t *testing.T) {
 		}, "\n"),
 	})
 	var out bytes.Buffer
-	sum, err := Convert("liverpool", []string{at("points.csv")}, &out)
+	sum, err := Convert(t.Context(), "liverpool", []string{at("points.csv")}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ TERMINO 1-7 @130 regiao=liverpool categoria=onibus 53.6
 point 1-9 @150 0
 `
 	again := bytes.NewBuffer(nil)
-	if _, err := Convert("liverpool", []string{at("points.csv")}, again); err != nil || !bytes.Equal(out.Bytes(), again.Bytes()) {
+	if _, err := Convert(t.Context(), "liverpool", []string{at("points.csv")}, again); err != nil || !bytes.Equal(out.Bytes(), again.Bytes()) {
 		t.Errorf("converting again gives something else (%v)", err)
 	}
 	if got := describe(t, &out); got != want {
@@ -87,7 +87,7 @@ func TestTripWithoutAPositionBeginsAndNothingElse(t *testing.T) {
 		"points.csv": "trip_id,taxi_id,ts,lat,lon\n1,5,100,41.1,-8.6\n",
 	})
 	var out bytes.Buffer
-	sum, err := Convert("porto", []string{at("points.csv"), at("trips.csv")}, &out)
+	sum, err := Convert(t.Context(), "porto", []string{at("points.csv"), at("trips.csv")}, &out)
 	if err != nil || sum.Empty != 2 {
 		t.Fatalf("%v: %+v", err, sum)
 	}
@@ -145,7 +145,7 @@ func TestFaultsNameThePlace(t *testing.T) {
 			inputs[i] = at(name)
 		}
 		var out bytes.Buffer
-		if _, err := Convert(c.format, inputs, &out); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Convert(t.Context(), c.format, inputs, &out); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v\nwant ... %s", c.format, c.inputs, err, c.want)
 		}
 		if out.Len() > 0 {

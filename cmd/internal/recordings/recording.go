@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +36,7 @@ type trip struct {
 
 // read reads the inputs of a format: one or more files of positions and, where the format
 // has them, lists of trips, told apart by their columns.
-func read(f *format, inputs []string) (r *recording, err error) {
+func read(ctx context.Context, f *format, inputs []string) (r *recording, err error) {
 	r = &recording{}
 	byID := map[schemas.TripID]int{}
 	var lists []*table
@@ -46,7 +47,7 @@ func read(f *format, inputs []string) (r *recording, err error) {
 		}
 	}()
 	for _, path := range inputs {
-		t, err := openTable(path)
+		t, err := openTable(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func TestConvertedRecordingsMatchTheReference(t *testing.T) {
 			}
 			reference := readReference(t, c.reference, c.keys)
 			var out bytes.Buffer
-			sum, err := Convert(c.format, inputs, &out)
+			sum, err := Convert(t.Context(), c.format, inputs, &out)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package recordings
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -26,20 +27,20 @@ type table struct {
 	fields []string
 }
 
-func openTable(path string) (*table, error) {
+func openTable(ctx context.Context, path string) (*table, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open recording: %w", err)
 	}
 	t := &table{path: path, file: file, row: 1}
-	if err := t.start(); err != nil {
+	if err := t.start(ctx); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return t, nil
 }
 
-func (t *table) start() error {
-	plain := bufio.NewReader(t.file)
+func (t *table) start(ctx context.Context) error {
+	plain := bufio.NewReader(until(ctx, t.file))
 	var text io.Reader = plain
 	if magic, err := plain.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		unzipped, err := gzip.NewReader(plain)
@@ -57,6 +58,20 @@ func (t *table) start() error {
 	t.header = slices.Clone(header)
 	return nil
 }
+
+// until reads as long as ctx lasts.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	return reading(func(b []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(b)
+	})
+}
+
+type reading func([]byte) (int, error)
+
+func (f reading) Read(b []byte) (int, error) { return f(b) }
 
 func (t *table) close() error { return t.file.Close() }
 

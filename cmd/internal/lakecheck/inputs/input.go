@@ -28,7 +28,7 @@ import (
 // Input is events to run, and how.
 type Input struct {
 	Name        string
-	Write       func(io.Writer) error // writes the event file
+	Write       func(context.Context, io.Writer) error // writes the event file
 	Tariffs     []schemas.Tariff
 	Rules       []schemas.Rule
 	MaxSpeedKmh float64
@@ -40,7 +40,7 @@ const cityStart = schemas.Millis(1_767_592_800_000)
 // Generated is a stretch of the simulated city.
 func Generated(seed uint64, events int64) Input {
 	return Input{Name: "generated", Tariffs: city.Tariffs(cityStart), Rules: city.Rules(cityStart), MaxSpeedKmh: 160,
-		Write: func(to io.Writer) error {
+		Write: func(_ context.Context, to io.Writer) error {
 			cfg := city.Default(seed, cityStart)
 			cfg.Events, cfg.EventsPerSecond = events, 50
 			c, err := city.New(cfg)
@@ -64,8 +64,8 @@ func Porto(shared string) Input {
 	return Input{Name: "porto", MaxSpeedKmh: 0,
 		Tariffs: []schemas.Tariff{{TariffID: "porto", Region: schemas.Any, Category: schemas.Any, Currency: "EUR", Base: 2_500_000,
 			PerKm: 800_000, PerMin: 200_000, Minimum: 4_000_000, CancelFee: 3_000_000, GraceS: 120}},
-		Write: func(to io.Writer) error {
-			_, err := recordings.Convert("porto", inputs, to)
+		Write: func(ctx context.Context, to io.Writer) error {
+			_, err := recordings.Convert(ctx, "porto", inputs, to)
 			return err
 		}}
 }
@@ -78,7 +78,7 @@ func Run(ctx context.Context, in Input, dir string, log *slog.Logger) (lakecheck
 		Events: filepath.Join(dir, "events.jsonl"), Lake: filepath.Join(dir, "data", "lake"), Analytics: filepath.Join(dir, "data", "analytics.db"),
 		Expected: filepath.Join(dir, "expected"), Published: filepath.Join(dir, "published")}
 	var text bytes.Buffer
-	if err := in.Write(&text); err != nil {
+	if err := in.Write(ctx, &text); err != nil {
 		return c, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(c.Events, text.Bytes(), 0o600)); err != nil {
