@@ -110,7 +110,7 @@ func (x opened) explain(err error) error {
 func (x opened) retired(ctx context.Context, m checkpoint.Manifest) error {
 	tip, err := x.chain.Tip(ctx)
 	if err != nil || m.Number >= tip.Oldest {
-		return nil
+		return nil //nolint:nilerr // what was met before says more
 	}
 	return fmt.Errorf("checkpoint %d retired while it was read, since nodes went on; the oldest that is retained has number %d: take a newer one, or raise checkpoint.retain", m.Number, tip.Oldest)
 }

@@ -219,7 +219,9 @@ func TestDrainSeesThatANodeWasStartedAgain(t *testing.T) {
 		if r.Method == http.MethodPost {
 			asked.Store(true)
 		}
-		fmt.Fprintf(w, `{"no":"n1","vida":%d,"membros":[{"no":"n1","estado":"serving","particoes":2}]}`, life)
+		if _, err := fmt.Fprintf(w, `{"no":"n1","vida":%d,"membros":[{"no":"n1","estado":"serving","particoes":2}]}`, life); err != nil {
+			t.Error(err)
+		}
 	}))
 	defer api.Close()
 	if got := taximeter(t, "node", "drain", "--admin", api.URL, "--wait", "10s"); got != "the node has ended, and was started again\nexit 0\n" {
@@ -240,7 +242,9 @@ func TestDrainDoesNotSayThatASilentNodeGoesOn(t *testing.T) {
 		if r.Method == http.MethodPost {
 			close(asked)
 		}
-		fmt.Fprint(w, `{"no":"n1"}`)
+		if _, err := w.Write([]byte(`{"no":"n1"}`)); err != nil {
+			t.Error(err)
+		}
 	}))
 	defer api.Close()
 	if got := taximeter(t, "node", "drain", "--admin", api.URL, "--wait", "1s"); !strings.Contains(got, "does not answer") || strings.Contains(got, "it goes on") || !strings.HasSuffix(got, "exit 1\n") {
