@@ -36,6 +36,7 @@ type bench struct {
 	compression string
 	batchBytes  int
 	checkpoint  time.Duration
+	memory      int64 // MB
 	profiles    string
 	limits      string
 	taximeter   string
@@ -58,6 +59,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&b.compression, "compression", "lz4", "of the preloaded log: none, snappy, lz4 or zstd")
 	flag.IntVar(&b.batchBytes, "batch-bytes", 64<<10, "size of the preloaded log's batches, uncompressed")
 	flag.DurationVar(&b.checkpoint, "checkpoint", 30*time.Second, "time between checkpoints")
+	flag.Int64Var(&b.memory, "memory", 0, "MB that the processor's heap should keep to, as in a small container; 0 = what it takes by itself")
 	flag.StringVar(&b.profiles, "profiles", "", "folder for the processor's cpu.pprof and allocs.pprof; profiling costs some CPU")
 	flag.StringVar(&b.limits, "limits", "", "JSON file of what a run may cost; a run that costs more fails, as in CI")
 	flag.StringVar(&b.taximeter, "taximeter", "", "the taximeter program for the oracle; without it, it is built")
@@ -115,7 +117,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	processed, err := rig.RunProcessors(ctx, rig.ProcessorSpec{Where: b.where, Dir: b.file("node"), AppendTimes: ingest.AppendTimesFromRecords,
-		Checkpoint: b.checkpoint, Profiles: b.profiles}, b.processes)
+		Checkpoint: b.checkpoint, MemoryMB: b.memory, Profiles: b.profiles}, b.processes)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type ProcessorSpec struct {
 	Analytics   string // URL of the analytical tables; "" = none
 	Profiles    string // folder for cpu.pprof and allocs.pprof; "" = none
 	Peer        *Peer  // nil = the node is alone
+	MemoryMB    int64  // that the Go heap should keep to; 0 = as the program decides by itself
 	Warm        bool   // run a replay once before the one that is measured; see WarmProcessor
 }
 
@@ -65,6 +67,9 @@ type Up struct {
 // then Processed.
 func process(ctx context.Context, s ProcessorSpec, say *json.Encoder) error {
 	heap.Tune()
+	if s.MemoryMB > 0 {
+		debug.SetMemoryLimit(s.MemoryMB << 20)
+	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if s.Warm {
 		if err := warmUp(ctx, &s, log, say); err != nil {
