@@ -62,8 +62,8 @@ type Spec struct {
 	// Failed hears, once, that the owner gave up; its state in memory is then void.
 	Failed func(error)
 
-	IdleSeals   int64 // trips untouched for so many seals leave memory
-	MaxResident int   // more trips in memory than this leave it as soon as they are clean
+	IdleSeals   func() int64 // trips untouched for so many seals leave memory
+	MaxResident int          // more trips in memory than this leave it as soon as they are clean
 }
 
 // Messages to an owner.

@@ -102,7 +102,7 @@ func newRunOn(t *testing.T, book *rule.Book, state host.State, resident int) *ru
 	r.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
 	t.Cleanup(r.system.Shutdown)
 	spec := host.Spec{Partition: 3, State: state, Source: noSource{}, Outlet: r.outlet, Now: func() schemas.Millis { return t0 }, Log: quiet,
-		Failed: func(err error) { r.failed <- err }, IdleSeals: int64(resident), MaxResident: resident}
+		Failed: func(err error) { r.failed <- err }, IdleSeals: func() int64 { return int64(resident) }, MaxResident: resident}
 	spec.Build = func(runner partition.Runner) (*partition.Partition, error) {
 		return partition.New(3, partition.Live, partition.DefaultSettings(), book, runner, state, t0), nil
 	}

@@ -130,7 +130,7 @@ func (o *Owner) applied(ctx actor.Context, m *applied) error {
 		return fmt.Errorf("partition %d: seal %d: %w", o.spec.Partition, l.request.Number, m.err)
 	}
 	began := time.Now()
-	o.part.StartSweep(o.spec.IdleSeals, o.spec.MaxResident)
+	o.part.StartSweep(o.spec.IdleSeals(), o.spec.MaxResident)
 	done, cut := l.request.Done, l.cut
 	cut.Snapshot = m.snapshot
 	l.stage, l.request, l.cut = sweeping, nil, Cut{}

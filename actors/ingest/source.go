@@ -39,6 +39,7 @@ type Source struct {
 	quick   *fetcher // of what was just added
 	asking  map[schemaKey][]*lane
 	refused map[schemaKey]*refusal
+	held    bool                        // nothing is delivered
 	ids     [schemas.NumInputs][16]byte // of the topics as CheckTopics found them; zero = not looked
 }
 
@@ -124,6 +125,19 @@ func (s *Source) ResumeTopic(p schemas.Partition, topic schemas.Topic) error {
 	return s.hold(p, topic, false)
 }
 
+// Hold delivers nothing of any partition until Resume; what is read ahead is bounded as ever.
+func (s *Source) Hold() { s.setHeld(true) }
+
+// Resume ends Hold.
+func (s *Source) Resume() { s.setHeld(false) }
+
+func (s *Source) setHeld(held bool) {
+	_ = s.call(func() { // a closed source delivers nothing either way
+		s.held = held
+		s.serveAll()
+	})
+}
+
 func (s *Source) hold(p schemas.Partition, topic schemas.Topic, held bool) error {
 	return s.call(func() {
 		if t := s.tasks[p]; t != nil {
@@ -183,6 +197,9 @@ func (s *Source) run() {
 }
 
 func (s *Source) hungry() bool {
+	if s.held {
+		return false
+	}
 	for _, t := range s.tasks {
 		if len(t.free) > 0 {
 			return true // serve left nothing to deliver
@@ -235,7 +252,7 @@ func (s *Source) serveAll() {
 
 // serve delivers what the owner has room for and turns fetching on or off.
 func (s *Source) serve(t *task) {
-	for len(t.free) > 0 {
+	for len(t.free) > 0 && !s.held {
 		last := len(t.free) - 1
 		b := t.free[last]
 		if !s.fill(b, t, time.Now()) {

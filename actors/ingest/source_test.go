@@ -391,6 +391,28 @@ func TestAPausedTopicBringsNothing(t *testing.T) {
 	}
 }
 
+func TestAHeldSourceBringsNothingAndLosesNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})
+	w.source.Hold()
+	w.produce(w.client, record(schemas.Rides, 0, "a"))
+	w.produce(w.client, record(schemas.Rides, 0, "b"))
+	w.until(0, func(s [schemas.NumInputs]LaneStatus) bool { return s[schemas.Rides].End == 2 })
+	select {
+	case b := <-inbox:
+		t.Errorf("read %s", ids(b))
+	default:
+	}
+	w.source.Resume()
+	got := ids(w.next(inbox))
+	for got == "a" {
+		got += " " + ids(w.next(inbox))
+	}
+	if got != "a b" {
+		t.Errorf("read %s", got)
+	}
+}
+
 func TestAClosedSourceSaysSo(t *testing.T) {
 	w := newWorld(t, nil)
 	inbox := w.add(0, [schemas.NumInputs]schemas.Offset{})

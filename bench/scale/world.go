@@ -83,7 +83,7 @@ func (w *world) add(p schemas.Partition, book *rule.Book) (err error) {
 	w.owners = append(w.owners, o)
 	now := func() schemas.Millis { return start }
 	o.pid, err = w.system.Root.SpawnNamed(host.NewOwner(host.Spec{Partition: p, State: o, Source: o, Outlet: o, Now: now,
-		Log: slog.New(slog.DiscardHandler), Failed: func(err error) { o.failed <- err }, IdleSeals: 1 << 40, MaxResident: 1 << 40,
+		Log: slog.New(slog.DiscardHandler), Failed: func(err error) { o.failed <- err }, IdleSeals: func() int64 { return 1 << 40 }, MaxResident: 1 << 40,
 		Build: func(r partition.Runner) (*partition.Partition, error) {
 			part := partition.New(p, partition.Live, partition.DefaultSettings(), book, r, o, start)
 			for i, t := range traffic.Tariffs(start) {

@@ -101,7 +101,7 @@ func (n *Node) startTask(ctx context.Context, p schemas.Partition, e checkpoint.
 	n.mu.Lock()
 	changes, book := n.catalogues.changes, n.catalogues.book
 	spec := host.Spec{Partition: p, State: &state{ctx: t.ctx, store: t.store, snapshots: snapshots}, Source: t, Outlet: t.speaker,
-		Now: n.clock.now, Log: n.log, LogNext: logNext, Failed: t.failed, IdleSeals: n.cfg.Memory.IdleSeals, MaxResident: n.cfg.Memory.ResidentTrips}
+		Now: n.clock.now, Log: n.log, LogNext: logNext, Failed: t.failed, IdleSeals: n.idleSeals, MaxResident: n.cfg.Memory.ResidentTrips}
 	if n.ends != nil {
 		ends := n.ends[p]
 		spec.Ends = &ends

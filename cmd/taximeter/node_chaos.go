@@ -14,6 +14,7 @@ func inject(o *node.Options, cfg node.Config) error {
 	if plan == nil {
 		return err
 	}
+	plan.Cramp()
 	o.Output, o.Wall, o.OnLakeStep = plan.Kafka(), plan.Wall, plan.Lake
 	o.Store = func(st checkpoint.Store) checkpoint.Store { return plan.Store(st, cfg.Namespace) }
 	return nil

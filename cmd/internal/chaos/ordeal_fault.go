@@ -34,13 +34,14 @@ const (
 	ClockBack     Fault = "clock-back"     // the same backward
 	TakenBack     Fault = "taken-back"     // an operator restores the fourth checkpoint before the newest
 	PassedBy      Fault = "passed-by"      // retention takes records before they are read, and an operator accepts the gap
+	Cramped       Fault = "cramped"        // the node has less memory than it needs, from its start on
 	SinksDown     Fault = "sinks-down"     // the lake's warehouse is away and the analytical database takes nothing
 	NoFault       Fault = "none"           // to compare with
 )
 
 // Faults are all of them.
 func Faults() []Fault {
-	return append([]Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy, SinksDown, NoFault}, databaseFaults...)
+	return append([]Fault{StoreDown, StoreSlow, RegistryDown, OutputBlocked, DiskFull, ClockAhead, ClockBack, TakenBack, PassedBy, Cramped, SinksDown, NoFault}, databaseFaults...)
 }
 
 // trouble makes a fault.
@@ -77,6 +78,8 @@ func newTrouble(r *ordealRun) (trouble, error) {
 		return &takesBack{operator{run: r}}, nil
 	case PassedBy:
 		return &passedBy{operator{run: r}}, nil
+	case Cramped:
+		return cramped{}, nil
 	case SinksDown:
 		if !r.x.Tables || r.x.Database != "" {
 			return nil, errors.New("no sinks can be down in an ordeal without tables, or with a server's")
@@ -101,6 +104,17 @@ func (quiet) begin(context.Context) error               { return nil }
 func (quiet) end(context.Context) error                 { return nil }
 func (quiet) close() error                              { return nil }
 func (quiet) holds(schemas.Partition) bool              { return false }
+
+// cramped is a node whose heap has a bound that it cannot keep to.
+type cramped struct{ quiet }
+
+// crampedMB is about what lives in a node that has just started.
+const crampedMB = 8
+
+func (cramped) arm(plan *inject.Plan, _ map[string]string) error {
+	plan.MemoryMB = crampedMB
+	return nil
+}
 
 // darkStore is a store that answers nothing: S3 behind the proxy, a folder by the node's plan.
 type darkStore struct {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestPlansAreReadAsWritten(t *testing.T) {
-	for _, text := range []string{"", "crash=commit-after:2", "store=0.05 seed=7", "crash=sent:1 store=0.02 seed=18446744073709551615", "dark=/d slow=/s clock=/c"} {
+	for _, text := range []string{"", "crash=commit-after:2", "store=0.05 seed=7", "crash=sent:1 store=0.02 seed=18446744073709551615", "dark=/d slow=/s memory=20 clock=/c"} {
 		p, err := Parse(text)
 		if err != nil || p.String() != text {
 			t.Errorf("%q: %q, %v", text, p, err)

@@ -3,6 +3,7 @@ package inject
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,8 @@ type Plan struct {
 	// Slow is the path of a file: while it is there, each write to the store, and each read of
 	// a state's file, takes two seconds and one call in a hundred fails.
 	Slow string
+	// MemoryMB is what the heap is told to keep to; 0 = what the program decides.
+	MemoryMB int64
 	// Clock is the path of a file that tells by how much the machine's clock was set, such as
 	// "3h" or "-3h"; without the file it is right.
 	Clock string
@@ -88,6 +91,13 @@ func FromEnvironment() (*Armed, error) {
 	return p.Arm(), nil
 }
 
+// Cramp lets the heap keep to the plan's memory.
+func (a *Armed) Cramp() {
+	if a.plan.MemoryMB > 0 {
+		debug.SetMemoryLimit(a.plan.MemoryMB << 20)
+	}
+}
+
 // Parse reads what String writes.
 func Parse(text string) (p Plan, err error) {
 	for _, part := range strings.Fields(text) {
@@ -106,6 +116,8 @@ func Parse(text string) (p Plan, err error) {
 			p.Dark = value
 		case "slow":
 			p.Slow = value
+		case "memory":
+			p.MemoryMB, err = strconv.ParseInt(value, 10, 64)
 		case "clock":
 			p.Clock = value
 		case "seed":
@@ -137,6 +149,9 @@ func (p Plan) String() string {
 	}
 	if p.Slow != "" {
 		parts = append(parts, "slow="+p.Slow)
+	}
+	if p.MemoryMB > 0 {
+		parts = append(parts, fmt.Sprintf("memory=%d", p.MemoryMB))
 	}
 	if p.Clock != "" {
 		parts = append(parts, "clock="+p.Clock)

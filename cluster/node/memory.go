@@ -1,0 +1,117 @@
+package node
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"taximeter/actors/coordinator"
+	"taximeter/internal/heap"
+)
+
+// memory says when a checkpoint must not wait for its time. What has changed since the last one
+// cannot leave memory, and a node that catches up changes more within an interval than a small
+// container has room for: it would be killed, begin where it had begun, and be killed again.
+type memory struct {
+	least   uint64              // that lived at a collection since the newest early round was asked for; 0 = not seen yet
+	asked   *coordinator.Status // as of then
+	waiting bool                // for that round
+	held    bool                // the input waits for it too
+	told    time.Time
+	filled  atomic.Uint32 // a level
+}
+
+// Shares of the heap's bound.
+const (
+	// earlyGrowth is how much more may live than at the least before a checkpoint begins early.
+	earlyGrowth = 0.25
+	tightAt     = 0.5
+	// fullAt is what may live before also the input waits for the checkpoint: what it needs itself,
+	// and what lies in buffers, must have room.
+	fullAt = 0.7
+)
+
+// Levels of filled.
+const (
+	roomy uint32 = iota
+	tight        // trips leave as soon as they were idle for a whole checkpoint
+	full         // and whatever the checkpoint holds leaves
+)
+
+// step is what to do about memory.
+type step struct {
+	round bool // begin a checkpoint
+	hold  bool // let the input wait for it
+	letGo bool // of the input
+}
+
+// look decides by what lives; rounds is the coordinator's status now.
+func (m *memory) look(live, limit uint64, rounds *coordinator.Status) (do step) {
+	if m.least == 0 {
+		m.least = live
+	}
+	m.least = min(m.least, live)
+	share := float64(live) / float64(limit)
+	level := roomy
+	switch {
+	case share >= fullAt:
+		level = full
+	case share >= tightAt:
+		level = tight
+	}
+	m.filled.Store(level)
+	ended := m.waiting && rounds != m.asked
+	if ended {
+		m.waiting = false
+	}
+	switch {
+	case m.held && ended:
+		m.held, do.letGo = false, true
+		return do // what lives now is seen the next time
+	case level == full && !m.held:
+		m.held, do.hold = true, true
+		do.round = !m.waiting
+	case !m.waiting:
+		do.round = float64(live-m.least) >= earlyGrowth*float64(limit)
+	}
+	if do.round {
+		m.least, m.asked, m.waiting = live, rounds, true
+	}
+	return do
+}
+
+// idleSeals is for how many seals a trip must be idle to leave memory.
+func (n *Node) idleSeals() int64 {
+	switch n.memory.filled.Load() {
+	case full:
+		return 0
+	case tight:
+		return 1
+	}
+	return n.cfg.Memory.IdleSeals
+}
+
+// watchMemory reports whether a checkpoint is to begin now.
+func (n *Node) watchMemory() (early bool) {
+	const tellEvery = time.Minute
+	m := &n.memory
+	live, limit := heap.Live()
+	do := m.look(live, limit, n.rounds.Load())
+	tell := time.Since(m.told) > tellEvery
+	if (do.round || do.hold) && tell {
+		m.told = time.Now()
+	}
+	switch {
+	case do.letGo:
+		runtime.GC() // without input nothing else would show what lives now
+		n.source.Resume()
+	case do.hold:
+		if tell {
+			n.log.Warn("memory is nearly full: the input waits for a checkpoint; give the node more memory", "liveMB", live>>20, "ofMB", limit>>20)
+		}
+		n.source.Hold()
+	case do.round && tell:
+		n.log.Info("a checkpoint begins early: what only a checkpoint lets leave memory has grown", "liveMB", live>>20, "ofMB", limit>>20)
+	}
+	return do.round
+}
