@@ -56,7 +56,7 @@ func beats(ctx context.Context, t *testing.T, st checkpoint.Store, id checkpoint
 			}
 		}
 	}()
-	time.Sleep(time.Second) // the first lies there
+	<-time.After(time.Second) // the first lies there
 }
 
 func at(next schemas.Offset) []cluster.Stopped {
@@ -83,7 +83,7 @@ func TestSettleWaitsForTheCheckpointOfWhatALiveOwnerHasRead(t *testing.T) {
 			return at(17)
 		})
 		go func() {
-			time.Sleep(20 * time.Second)
+			<-time.After(20 * time.Second)
 			tip, err := chain.Tip(ctx)
 			if err != nil {
 				t.Error(err)
@@ -111,7 +111,7 @@ func TestSettleGoesByTheOwnerOfTheTip(t *testing.T) {
 		beats(ctx, t, st, "a", func(int64) []cluster.Stopped { return at(17) })
 		beats(ctx, t, st, "b", func(int64) []cluster.Stopped { return at(10) })
 		go func() {
-			time.Sleep(30 * time.Second) // a's run was revoked before it sealed
+			<-time.After(30 * time.Second) // a's run was revoked before it sealed
 			tip, err := chain.Tip(ctx)
 			if err != nil {
 				t.Error(err)
