@@ -20,12 +20,13 @@ const (
 )
 
 // Heartbeat is what a node's object in the store holds. That it changes says that the node
-// lives; nothing is decided by the rest: it helps to choose who takes over and when a move
-// begins, and tells an operator what waits. A version that knows less of it reads what it
-// knows.
+// lives; no run or seal is decided by the rest: it helps to choose who takes over and when a
+// move begins, tells an operator what waits, and keeps replays away from live nodes. A version
+// that knows less of it reads what it knows.
 type Heartbeat struct {
 	Life    int64     `json:"life"`
 	Beat    int64     `json:"beat"`
+	Replay  bool      `json:"replay,omitempty"` // the node's mode
 	Copies  Copies    `json:"copies,omitempty"`
 	Stopped []Stopped `json:"stopped,omitempty"`
 }

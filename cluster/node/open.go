@@ -140,6 +140,9 @@ func (n *Node) openChain(ctx context.Context) error {
 				schemas.Topic(i), tip.Number)
 		}
 	}
+	if err := n.meetsNoOtherMode(ctx, tip.Members); err != nil {
+		return err
+	}
 	for p, e := range tip.Entries {
 		if err := n.timeGoesOn(schemas.Partition(p), e); err != nil {
 			return err

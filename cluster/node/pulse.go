@@ -173,7 +173,7 @@ func (p *pulse) resign() {
 // still, so that even who is alone with it may take over; it is written all the same, to see
 // whether the store answers.
 func (p *pulse) put(ctx context.Context, anew bool) error {
-	h := cluster.Heartbeat{Life: p.node.born}
+	h := cluster.Heartbeat{Life: p.node.born, Replay: p.node.o.Mode == Replay}
 	if anew {
 		h.Copies, h.Stopped = p.node.standby.report(), p.node.stoppedInputs()
 	}
@@ -278,7 +278,7 @@ func (n *Node) beatAlone() {
 	beating := true
 	for beat := int64(1); beating; beat++ {
 		ctx, cancel := context.WithTimeout(n.ctx, cluster.HeartbeatEvery)
-		_ = cluster.PutHeartbeat(ctx, n.store, n.ns, n.id(), cluster.Heartbeat{Life: n.born, Beat: beat, Stopped: n.stoppedInputs()})
+		_ = cluster.PutHeartbeat(ctx, n.store, n.ns, n.id(), cluster.Heartbeat{Life: n.born, Beat: beat, Replay: n.o.Mode == Replay, Stopped: n.stoppedInputs()})
 		cancel()
 		beating = n.sleep(cluster.HeartbeatEvery)
 	}

@@ -1,0 +1,54 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taximeter/checkpoint"
+	"taximeter/checkpoint/storetest"
+	"taximeter/cluster"
+)
+
+func TestAReplayDoesNotRunBesideLiveNodes(t *testing.T) {
+	members := []checkpoint.NodeID{"gone", "other"}
+	for name, c := range map[string]struct {
+		mode   Mode
+		beats  bool // the other's heart
+		replay bool // is the other's mode
+		refuse string
+	}{
+		"live beside live":            {Live, true, false, ""},
+		"replay beside replay":        {Replay, true, true, ""},
+		"replay beside live":          {Replay, true, false, "runs namespace \"ns\" live"},
+		"live beside replay":          {Live, true, true, "replays namespace \"ns\""},
+		"replay after a killed node":  {Replay, false, false, ""},
+		"live after a killed replay ": {Live, false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &Node{store: storetest.NewMemory(), ns: "ns", o: Options{Mode: c.mode}}
+				put := func(beat int64) {
+					if err := cluster.PutHeartbeat(t.Context(), n.store, n.ns, "other", cluster.Heartbeat{Beat: beat, Replay: c.replay}); err != nil {
+						t.Error(err)
+					}
+				}
+				put(1)
+				if c.beats {
+					go func() {
+						for beat := int64(2); beat < 10; beat++ {
+							<-time.After(cluster.HeartbeatEvery)
+							put(beat)
+						}
+					}()
+				}
+				err := n.meetsNoOtherMode(t.Context(), members)
+				if (err == nil) != (c.refuse == "") || err != nil && !strings.Contains(err.Error(), c.refuse) {
+					t.Errorf("%v, want %q", err, c.refuse)
+				}
+				<-time.After(time.Minute) // the other ends
+			})
+		})
+	}
+}
