@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,6 +14,7 @@ import (
 // Entry is one record of a catalogue topic. Key and Value are the receiver's.
 type Entry struct {
 	Offset     schemas.Offset
+	At         time.Time
 	Key, Value []byte // Value nil = the key was deleted
 }
 
@@ -55,7 +57,7 @@ func (c Catalogue) Follow(ctx context.Context) error {
 		for records := fetches.RecordIter(); !records.Done(); {
 			r := records.Next()
 			if !r.Attrs.IsControl() {
-				if err := c.Each(Entry{schemas.Offset(r.Offset), r.Key, r.Value}); err != nil {
+				if err := c.Each(Entry{schemas.Offset(r.Offset), r.Timestamp, r.Key, r.Value}); err != nil {
 					return fmt.Errorf("follow %s: offset %d: %w", c.Topic, r.Offset, err)
 				}
 			}

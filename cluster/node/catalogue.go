@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"taximeter/actors/host"
 	"taximeter/actors/ingest"
@@ -75,7 +76,7 @@ func (c *catalogues) tariff(e ingest.Entry) error {
 		}
 		change.Key = key
 	} else {
-		t, err := read(c.node, c.tariffs, e.Value)
+		t, err := read(c.node, c.tariffs, e)
 		if errors.Is(err, errRefused) || err == nil && len(edge.CheckTariff(&t)) > 0 {
 			c.node.log.Error("tariff refused; those before it stay in force", "key", string(e.Key), "offset", e.Offset, "err", err, "problems", edge.CheckTariff(&t))
 			return nil
@@ -100,7 +101,7 @@ func (c *catalogues) rule(e ingest.Entry) error {
 	var r schemas.Rule
 	if e.Value != nil {
 		var err error
-		if r, err = read(c.node, c.rules, e.Value); errors.Is(err, errRefused) {
+		if r, err = read(c.node, c.rules, e); errors.Is(err, errRefused) {
 			c.node.log.Error("alert rule refused", "key", string(e.Key), "offset", e.Offset, "err", err)
 			return nil
 		} else if err != nil {
@@ -131,13 +132,18 @@ func (c *catalogues) rule(e ingest.Entry) error {
 // errRefused is a record that is at fault itself, so that reading it again helps nothing.
 var errRefused = errors.New("refused")
 
+// unknownFor is how old a record must be for a schema that the registry does not know to be its fault:
+// it may have come sooner than to the registry's replica that was asked, and nodes that differ in their
+// tariffs would bill differently.
+const unknownFor = time.Minute
+
 // read decodes a value, asking the registry for a schema that is new.
-func read[T any](n *Node, r *codec.Reader[T], value []byte) (T, error) {
-	t, err := r.Decode(value)
+func read[T any](n *Node, r *codec.Reader[T], e ingest.Entry) (T, error) {
+	t, err := r.Decode(e.Value)
 	var unknown *codec.UnknownSchemaError
 	if errors.As(err, &unknown) {
 		schema, askErr := n.registry.SchemaByID(context.Background(), unknown.ID)
-		if errors.Is(askErr, registry.ErrNotFound) {
+		if errors.Is(askErr, registry.ErrNotFound) && time.Since(e.At) > unknownFor {
 			return t, fmt.Errorf("%w: %w", errRefused, askErr)
 		}
 		if askErr != nil {
@@ -146,7 +152,7 @@ func read[T any](n *Node, r *codec.Reader[T], value []byte) (T, error) {
 		if err := r.Learn(unknown.ID, schema); err != nil {
 			return t, fmt.Errorf("%w: %w", errRefused, err)
 		}
-		t, err = r.Decode(value)
+		t, err = r.Decode(e.Value)
 	}
 	if err != nil {
 		return t, fmt.Errorf("%w: %w", errRefused, err)
