@@ -35,7 +35,7 @@ type Heartbeat struct {
 type Stopped struct {
 	Partition schemas.Partition `json:"partition"`
 	Topic     schemas.Topic     `json:"topic"`
-	Next      schemas.Offset    `json:"next"` // all before it was read
+	Next      schemas.Offset    `json:"next"` // all before it was fetched, and will be read
 }
 
 // PutHeartbeat writes a node's heartbeat.

@@ -116,6 +116,7 @@ func (l *lane) pop() {
 // LaneStatus tells where one topic-partition stands.
 type LaneStatus struct {
 	Next      schemas.Offset // first offset not handed to the owner
+	Fetched   schemas.Offset // first offset not fetched
 	End       schemas.Offset // last stable offset as of CheckedAt; -1 = not known yet
 	CheckedAt time.Time      // when the broker was last asked and answered; zero = never
 	Waiting   error          // why it waits for the schema registry

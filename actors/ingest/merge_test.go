@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -161,4 +162,29 @@ func TestALaneThatAsksForASchemaIsWaitedForUntilTheRegistryFails(t *testing.T) {
 	if task.first(now) != task.lanes[schemas.Telemetry] {
 		t.Error("waited for a registry that failed")
 	}
+}
+
+// While a source is held nothing is fetched: who is missing then has not been waited for.
+func TestAfterAHoldTheOthersAreWaitedForAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, held := lanes(t, "", "5 6 7", "")
+		held.lanes[schemas.Telemetry].end = 9 // more is in the log
+		delivered := 0
+		held.deliver = func(b *Batch) { delivered += b.records }
+		s.tasks = map[schemas.Partition]*task{0: held}
+		s.ctx, s.commands = t.Context(), make(chan func())
+		go func() {
+			for command := range s.commands {
+				command()
+			}
+		}()
+		s.serveAll()
+		s.Hold()
+		<-time.After(2 * patience)
+		s.Resume()
+		if delivered != 0 {
+			t.Errorf("%d rides went on without telemetry", delivered)
+		}
+		close(s.commands)
+	})
 }

@@ -134,6 +134,11 @@ func (s *Source) Resume() { s.setHeld(false) }
 func (s *Source) setHeld(held bool) {
 	_ = s.call(func() { // a closed source delivers nothing either way
 		s.held = held
+		for _, t := range s.tasks {
+			for _, l := range t.lanes {
+				l.missing = time.Time{} // nothing was fetched meanwhile
+			}
+		}
 		s.serveAll()
 	})
 }
@@ -155,7 +160,7 @@ func (s *Source) Status(p schemas.Partition) (status [schemas.NumInputs]LaneStat
 			return
 		}
 		for i, l := range t.lanes {
-			status[i] = LaneStatus{Next: l.next, End: l.end, CheckedAt: l.checked, Waiting: l.why, Stopped: l.stopped}
+			status[i] = LaneStatus{Next: l.next, Fetched: l.fetched, End: l.end, CheckedAt: l.checked, Waiting: l.why, Stopped: l.stopped}
 		}
 	})
 	return status, ok, err

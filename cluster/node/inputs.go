@@ -49,7 +49,7 @@ func (n *Node) stopped() (why error) {
 // stoppedInputs are those inputs, as our heartbeat tells them.
 func (n *Node) stoppedInputs() (all []cluster.Stopped) {
 	n.eachStopped(func(p schemas.Partition, topic schemas.Topic, l ingest.LaneStatus) {
-		all = append(all, cluster.Stopped{Partition: p, Topic: topic, Next: l.Next})
+		all = append(all, cluster.Stopped{Partition: p, Topic: topic, Next: l.Fetched})
 	})
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taximeter/actors/coordinator"
 	"taximeter/internal/heap"
 )
 
@@ -13,11 +12,11 @@ import (
 // cannot leave memory, and a node that catches up changes more within an interval than a small
 // container has room for: it would be killed, begin where it had begun, and be killed again.
 type memory struct {
-	least   uint64              // that lived at a collection since the newest early round was asked for; 0 = not seen yet
-	asked   *coordinator.Status // as of then
-	waiting bool                // for that round
-	held    bool                // the input waits for it too
+	least   uint64 // that lived at a collection since the newest early round was asked for; 0 = not seen yet
+	waiting bool   // for that round
+	held    bool   // the input waits for it too
 	told    time.Time
+	ended   atomic.Bool   // that round has
 	filled  atomic.Uint32 // a level
 }
 
@@ -25,7 +24,10 @@ type memory struct {
 const (
 	// earlyGrowth is how much more may live than at the least before a checkpoint begins early.
 	earlyGrowth = 0.25
-	tightAt     = 0.5
+	// fullGrowth is the same for one that is full: what lives there for good, such as caches, is
+	// no reason to make checkpoint after checkpoint.
+	fullGrowth = 0.1
+	tightAt    = 0.5
 	// fullAt is what may live before also the input waits for the checkpoint: what it needs itself,
 	// and what lies in buffers, must have room.
 	fullAt = 0.7
@@ -45,8 +47,8 @@ type step struct {
 	letGo bool // of the input
 }
 
-// look decides by what lives; rounds is the coordinator's status now.
-func (m *memory) look(live, limit uint64, rounds *coordinator.Status) (do step) {
+// look decides by what lives.
+func (m *memory) look(live, limit uint64) (do step) {
 	if m.least == 0 {
 		m.least = live
 	}
@@ -60,22 +62,23 @@ func (m *memory) look(live, limit uint64, rounds *coordinator.Status) (do step) 
 		level = tight
 	}
 	m.filled.Store(level)
-	ended := m.waiting && rounds != m.asked
+	ended := m.waiting && m.ended.Swap(false)
 	if ended {
 		m.waiting = false
 	}
+	grown := float64(live-m.least) / float64(limit)
 	switch {
 	case m.held && ended:
 		m.held, do.letGo = false, true
 		return do // what lives now is seen the next time
-	case level == full && !m.held:
+	case level == full && !m.held && (m.waiting || grown >= fullGrowth):
 		m.held, do.hold = true, true
 		do.round = !m.waiting
 	case !m.waiting:
-		do.round = float64(live-m.least) >= earlyGrowth*float64(limit)
+		do.round = grown >= earlyGrowth
 	}
 	if do.round {
-		m.least, m.asked, m.waiting = live, rounds, true
+		m.least, m.waiting = live, true
 	}
 	return do
 }
@@ -91,12 +94,12 @@ func (n *Node) idleSeals() int64 {
 	return n.cfg.Memory.IdleSeals
 }
 
-// watchMemory reports whether a checkpoint is to begin now.
+// watchMemory begins a checkpoint if there is cause, and tells so.
 func (n *Node) watchMemory() (early bool) {
 	const tellEvery = time.Minute
 	m := &n.memory
 	live, limit := heap.Live()
-	do := m.look(live, limit, n.rounds.Load())
+	do := m.look(live, limit)
 	tell := time.Since(m.told) > tellEvery
 	if (do.round || do.hold) && tell {
 		m.told = time.Now()
@@ -112,6 +115,12 @@ func (n *Node) watchMemory() (early bool) {
 		n.source.Hold()
 	case do.round && tell:
 		n.log.Info("a checkpoint begins early: what only a checkpoint lets leave memory has grown", "liveMB", live>>20, "ofMB", limit>>20)
+	}
+	if do.round {
+		n.background(func() {
+			_, _ = n.Checkpoint(n.ctx) // the coordinator tells what failed
+			m.ended.Store(true)
+		})
 	}
 	return do.round
 }

@@ -1,10 +1,6 @@
 package node
 
-import (
-	"testing"
-
-	"taximeter/actors/coordinator"
-)
+import "testing"
 
 // Each row is a look at a heap bounded at 1000: what lived at the newest collection, and whether
 // the checkpoint under way has ended since the look before.
@@ -26,16 +22,14 @@ func TestMemoryDoesNotWaitForTheNextCheckpoint(t *testing.T) {
 			{300, false, step{}, roomy}},
 		"the input waits for the checkpoint under way": {{100, false, step{}, roomy}, {400, false, early, roomy}, {800, false, step{hold: true}, full},
 			{800, true, letGo, full}},
-		"a node that is too small goes on": {{900, false, hold, full}, {900, true, letGo, full}, {900, false, hold, full}},
+		"what lives for good is no reason": {{800, false, step{}, full}, {890, false, step{}, full}, {900, false, hold, full}, {850, true, letGo, full},
+			{900, false, step{}, full}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m memory
-			rounds := &coordinator.Status{}
 			for i, r := range rows {
-				if r.ended {
-					rounds = &coordinator.Status{}
-				}
-				if got := m.look(r.live, 1000, rounds); got != r.want || m.filled.Load() != r.level {
+				m.ended.Store(r.ended)
+				if got := m.look(r.live, 1000); got != r.want || m.filled.Load() != r.level {
 					t.Errorf("look %d: %+v at level %d, want %+v at %d", i, got, m.filled.Load(), r.want, r.level)
 				}
 			}

@@ -15,16 +15,17 @@ func TestAReplayDoesNotRunBesideLiveNodes(t *testing.T) {
 	members := []checkpoint.NodeID{"gone", "other"}
 	for name, c := range map[string]struct {
 		mode   Mode
-		beats  bool // the other's heart
-		replay bool // is the other's mode
+		beats  time.Duration // of the other's heart; 0 = it stands still
+		replay bool          // is the other's mode
 		refuse string
 	}{
-		"live beside live":            {Live, true, false, ""},
-		"replay beside replay":        {Replay, true, true, ""},
-		"replay beside live":          {Replay, true, false, "runs namespace \"ns\" live"},
-		"live beside replay":          {Live, true, true, "replays namespace \"ns\""},
-		"replay after a killed node":  {Replay, false, false, ""},
-		"live after a killed replay ": {Live, false, true, ""},
+		"live beside live":              {Live, cluster.HeartbeatEvery, false, ""},
+		"replay beside replay":          {Replay, cluster.HeartbeatEvery, true, ""},
+		"replay beside live":            {Replay, cluster.HeartbeatEvery, false, "runs namespace \"ns\" live"},
+		"replay beside a slow live one": {Replay, 10 * time.Second, false, "runs namespace \"ns\" live"},
+		"live beside replay":            {Live, cluster.HeartbeatEvery, true, "replays namespace \"ns\""},
+		"replay after a killed node":    {Replay, 0, false, ""},
+		"live after a killed replay ":   {Live, 0, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -35,10 +36,10 @@ func TestAReplayDoesNotRunBesideLiveNodes(t *testing.T) {
 					}
 				}
 				put(1)
-				if c.beats {
+				if c.beats > 0 {
 					go func() {
 						for beat := int64(2); beat < 10; beat++ {
-							<-time.After(cluster.HeartbeatEvery)
+							<-time.After(c.beats)
 							put(beat)
 						}
 					}()
@@ -47,7 +48,7 @@ func TestAReplayDoesNotRunBesideLiveNodes(t *testing.T) {
 				if (err == nil) != (c.refuse == "") || err != nil && !strings.Contains(err.Error(), c.refuse) {
 					t.Errorf("%v, want %q", err, c.refuse)
 				}
-				<-time.After(time.Minute) // the other ends
+				<-time.After(2 * time.Minute) // the other ends
 			})
 		})
 	}

@@ -85,7 +85,7 @@ type Node struct {
 	tables      []*table
 	delivery    *webhook.Deliverer // of alerts to people; nil = none
 	turns       *host.Turns        // of owners to cut
-	memory      memory             // beat's, but for tight
+	memory      memory             // beat's, but for what is atomic
 	partitions  int
 	ends        ingest.Offsets // replay: where it ends; nil = live
 	tokens      atomic.Int64
@@ -185,7 +185,6 @@ func (n *Node) beat() {
 			n.clock.watch(n.log)
 			n.look()
 			if n.watchMemory() {
-				n.system.Root.Send(n.coordinator, &coordinator.Round{})
 				round.Reset(n.cfg.Checkpoint.Interval)
 			}
 		case <-round.C:

@@ -266,6 +266,8 @@ func (n *Node) takeSeat(ctx context.Context) error {
 		case <-time.After(stepEvery):
 		case <-n.drain:
 			return nil
+		case <-n.replaced:
+			return ErrReplaced
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), n.unseat(ctx))
 		}

@@ -284,5 +284,7 @@ func (n *Node) beatAlone() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), cluster.HeartbeatEvery)
 	defer cancel()
-	_ = n.store.Delete(ctx, n.ns.Node(n.id()))
+	if _, last, err := cluster.ReadHeartbeat(ctx, n.store, n.ns, n.id()); err == nil && last.Life == n.born { // else another has replaced us
+		_ = n.store.Delete(ctx, n.ns.Node(n.id()))
+	}
 }

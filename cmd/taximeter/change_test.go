@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"taximeter/actors/ingest"
 	"taximeter/checkpoint"
 	"taximeter/cluster/admin"
 	"taximeter/cluster/node"
@@ -272,4 +274,28 @@ func TestALiveNodeDoesNotRunWhereAReplayHasEndedTime(t *testing.T) {
 		t.Errorf("%v", v)
 	}
 	x.once(x.results())
+}
+
+// Another process takes the place of a node that starts: it ends, and says why.
+func TestAStartThatIsReplacedEnds(t *testing.T) {
+	x := newTown(t)
+	x.start()
+	x.round()
+	x.checkpoint()
+	x.stop()
+	other := x.cfg
+	other.Data = t.TempDir()
+	o := node.Options{AppendTimes: ingest.AppendTimesFromRecords, Log: slog.New(slog.NewTextHandler(&x.log, nil)), Store: func(s checkpoint.Store) checkpoint.Store {
+		return &tripwire{Store: s, then: func() {
+			var err error
+			if x.node, err = node.Start(x.ctx, other, node.Options{AppendTimes: ingest.AppendTimesFromRecords, Log: discard()}); err != nil {
+				t.Error(err)
+			}
+		}}
+	}}
+	ctx, cancel := context.WithTimeout(x.ctx, waitFor)
+	defer cancel()
+	if _, err := node.Start(ctx, x.cfg, o); !errors.Is(err, node.ErrReplaced) {
+		t.Errorf("the start ended with: %v", err)
+	}
 }

@@ -81,7 +81,10 @@ a running one holds on to the old topic.`,
 				}
 				recreated = log.id
 			}
-			if tip, err = settle(c, x, topic, partitions); err != nil {
+			if tip, err = settle(c, x, partitions); err != nil {
+				return err
+			}
+			if log, err = readLog(c.Context(), where, topic, len(tip.Entries)); err != nil { // that took a while
 				return err
 			}
 			moves, err := log.moves(tip, topic, partitions, offset, recreated != "")
@@ -115,18 +118,18 @@ a running one holds on to the old topic.`,
 	return c
 }
 
-// settle waits until the newest checkpoint holds what the owners have read of the topic.
-func settle(c *cobra.Command, x opened, topic schemas.Topic, partitions []schemas.Partition) (checkpoint.Manifest, error) {
+// settle waits until the newest checkpoint holds what the owners have read of inputs that stand still.
+func settle(c *cobra.Command, x opened, partitions []schemas.Partition) (checkpoint.Manifest, error) {
 	patience := 2*x.cfg.Checkpoint.Interval + time.Minute
 	ctx, cancel := context.WithTimeoutCause(c.Context(), patience, errNoCheckpoint)
 	defer cancel()
 	fmt.Fprintf(c.ErrOrStderr(), "looking what its owner has read, which takes up to %s\n", cluster.HeartbeatPatience)
-	waiting := map[schemas.Partition]operator.Unsealed{}
-	tip, err := operator.Settle(ctx, x.store, x.chain, topic, partitions, func(u operator.Unsealed) {
-		if waiting[u.Partition] != u {
-			waiting[u.Partition] = u
+	told := map[operator.Unsealed]bool{}
+	tip, err := operator.Settle(ctx, x.store, x.chain, partitions, func(u operator.Unsealed) {
+		if !told[u] {
+			told[u] = true
 			fmt.Fprintf(c.ErrOrStderr(), "waiting for a checkpoint of partition %d: %s has read %s to offset %d, the newest checkpoint holds it to %d\n",
-				u.Partition, u.Owner, topic, u.Next, u.Sealed)
+				u.Partition, u.Owner, u.Topic, u.Next, u.Sealed)
 		}
 	})
 	if err != nil && context.Cause(ctx) == errNoCheckpoint { //nolint:errorlint // it is that very value

@@ -108,8 +108,8 @@ func (quiet) holds(schemas.Partition) bool              { return false }
 // cramped is a node whose heap has a bound that it cannot keep to.
 type cramped struct{ quiet }
 
-// crampedMB is about what lives in a node that has just started.
-const crampedMB = 8
+// crampedMB is less than what lives in a node that has just started.
+const crampedMB = 2
 
 func (cramped) arm(plan *inject.Plan, _ map[string]string) error {
 	plan.MemoryMB = crampedMB

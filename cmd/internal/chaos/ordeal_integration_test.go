@@ -2,7 +2,10 @@
 
 package chaos
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // The same as TestTheObjectStoreIsDownForTenMinutes, with the S3 client and its retries
 // between node and outage.
@@ -64,6 +67,19 @@ func TestTheClockIsSetBackByHours(t *testing.T) {
 	e := ordeal(t, Options{}, DrawOrdeal(7, ClockBack, tenMinutes))
 	e.alertsKept(t)
 	e.says(t, "the machine's clock was set")
+}
+
+// Memory is no reason to stand still: checkpoints come early, the input waits for them and goes on.
+func TestANodeWithTooLittleMemoryGoesOn(t *testing.T) {
+	t.Parallel()
+	x := DrawOrdeal(11, Cramped, tenMinutes)
+	x.Checkpoint, x.Rate = 10*time.Second, 700
+	e := ordeal(t, Options{}, x)
+	e.alertsKept(t)
+	e.says(t, "memory is nearly full: the input waits for a checkpoint")
+	if e.Checkpoints < 2 { // one comes by itself
+		t.Errorf("%d checkpoints in %s", e.Checkpoints, x.For)
+	}
 }
 
 // The same events as ever come out, on real Kafka and a real S3, when an operator takes the

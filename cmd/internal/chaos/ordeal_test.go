@@ -77,19 +77,6 @@ func TestANodeThatCannotBeRevivedIsToldOf(t *testing.T) {
 	}
 }
 
-// Memory is no reason to stand still: checkpoints come early, the input waits for them and goes on.
-func TestANodeWithTooLittleMemoryGoesOn(t *testing.T) {
-	t.Parallel()
-	x := DrawOrdeal(11, Cramped, tenMinutes)
-	x.Checkpoint = 10 * time.Second
-	e := ordeal(t, Options{}, x)
-	e.alertsKept(t)
-	e.says(t, "memory is nearly full: the input waits for a checkpoint")
-	if e.Checkpoints < 3 {
-		t.Errorf("%d checkpoints in %s", e.Checkpoints, x.For)
-	}
-}
-
 func TestTheObjectStoreIsDownForTenMinutes(t *testing.T) {
 	t.Parallel()
 	x := DrawOrdeal(1, StoreDown, tenMinutes)

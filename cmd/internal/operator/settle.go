@@ -19,14 +19,14 @@ type Unsealed struct {
 }
 
 // Settle gives the newest manifest as soon as it holds what the owners of the partitions have
-// read of a topic at which they stand still. Who revokes a run before that gives up what it
+// read of topics at which they stand still. Who revokes a run before that gives up what it
 // has read since its last checkpoint: where the log holds it no more, or is to be read from
 // further on, for ever.
 //
 // An owner says in its heartbeat where it stands. The second new one was made after Settle
 // began, hence after the operator saw what to mend; one that stands still for as long as the
 // dead's may be taken over from is nobody's word. waits hears what there is to wait for.
-func Settle(ctx context.Context, st checkpoint.Store, chain *checkpoint.Chain, topic schemas.Topic, partitions []schemas.Partition, waits func(Unsealed)) (checkpoint.Manifest, error) {
+func Settle(ctx context.Context, st checkpoint.Store, chain *checkpoint.Chain, partitions []schemas.Partition, waits func(Unsealed)) (checkpoint.Manifest, error) {
 	hearts := make(map[checkpoint.NodeID]*heart)
 	tick := time.NewTicker(cluster.HeartbeatEvery / 4)
 	defer tick.Stop()
@@ -49,11 +49,14 @@ func Settle(ctx context.Context, st checkpoint.Store, chain *checkpoint.Chain, t
 			if err := h.listen(ctx, st, tip.Namespace, e.Owner); err != nil {
 				return tip, err
 			}
-			at, heard := h.stands(p, topic)
-			if heard && at > e.Next[topic] {
-				waits(Unsealed{cluster.Stopped{Partition: p, Topic: topic, Next: at}, e.Owner, e.Next[topic]})
+			stopped, heard := h.stopped(p)
+			settled = settled && heard
+			for _, s := range stopped {
+				if sealed := e.Next[s.Topic]; s.Next > sealed {
+					waits(Unsealed{s, e.Owner, sealed})
+					settled = false
+				}
 			}
-			settled = settled && heard && at <= e.Next[topic]
 		}
 		if settled {
 			return tip, nil
@@ -97,19 +100,19 @@ func (h *heart) listen(ctx context.Context, st checkpoint.Store, ns checkpoint.N
 	return nil
 }
 
-// stands is where the node's run of p stands still in the topic; -1 = it does not, or the node
-// is gone. heard is false until that is known.
-func (h *heart) stands(p schemas.Partition, topic schemas.Topic) (at schemas.Offset, heard bool) {
+// stopped is where the node's run of p stands still; nowhere if the node is gone. heard is false
+// until that is known.
+func (h *heart) stopped(p schemas.Partition) (all []cluster.Stopped, heard bool) {
 	switch {
 	case h.gone || h.looks.Sub(h.since) >= cluster.HeartbeatPatience:
-		return -1, true
+		return nil, true
 	case h.news < 2:
-		return -1, false
+		return nil, false
 	}
 	for _, s := range h.said.Stopped {
-		if s.Partition == p && s.Topic == topic {
-			return s.Next, true
+		if s.Partition == p {
+			all = append(all, s)
 		}
 	}
-	return -1, true
+	return all, true
 }

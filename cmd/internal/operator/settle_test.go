@@ -63,10 +63,10 @@ func at(next schemas.Offset) []cluster.Stopped {
 	return []cluster.Stopped{{Topic: schemas.Telemetry, Next: next}}
 }
 
-// settle runs Settle for telemetry and tells how long it took and what it waited for.
+// settle runs Settle and tells how long it took and what it waited for.
 func settle(ctx context.Context, st checkpoint.Store) (tip checkpoint.Manifest, took time.Duration, waited []Unsealed, err error) {
 	began := time.Now()
-	tip, err = Settle(ctx, st, checkpoint.NewChain(st, town), schemas.Telemetry, []schemas.Partition{0}, func(u Unsealed) { waited = append(waited, u) })
+	tip, err = Settle(ctx, st, checkpoint.NewChain(st, town), []schemas.Partition{0}, func(u Unsealed) { waited = append(waited, u) })
 	return tip, time.Since(began), waited, err
 }
 
@@ -100,6 +100,31 @@ func TestSettleWaitsForTheCheckpointOfWhatALiveOwnerHasRead(t *testing.T) {
 		if want := (Unsealed{at(17)[0], "a", 10}); len(waited) == 0 || waited[0] != want {
 			t.Errorf("waited for %+v", waited)
 		}
+	})
+}
+
+// Retention may have passed several topics. Whichever is mended first, the run is revoked.
+func TestSettleWaitsForEveryTopicThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, chain := owned(t)
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		beats(ctx, t, st, "a", func(int64) []cluster.Stopped {
+			return append(at(17), cluster.Stopped{Topic: schemas.Rides, Next: 0})
+		})
+		go func() {
+			<-time.After(20 * time.Second)
+			tip, err := chain.Tip(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			extend(t, chain, sealed(tip, 17, "a"))
+		}()
+		tip, took, _, err := settle(ctx, st)
+		if err != nil || tip.Entries[0].Next[schemas.Telemetry] != 17 {
+			t.Errorf("%+v after %s: %v", tip, took, err)
+		}
+		<-time.After(time.Minute)
 	})
 }
 
