@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -269,7 +270,7 @@ func (n *Node) takeSeat(ctx context.Context) error {
 		case <-n.replaced:
 			return ErrReplaced
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), n.unseat(ctx))
+			return cmp.Or(n.unseat(ctx), ctx.Err()) // who could not leave says so
 		}
 	}
 }
