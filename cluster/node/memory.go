@@ -47,8 +47,9 @@ type step struct {
 	letGo bool // of the input
 }
 
-// look decides by what lives.
-func (m *memory) look(live, limit uint64) (do step) {
+// look decides by what lives. While checkpoints fail the input waits for none: what changed leaves
+// memory by way of the local store, and alerts must not stop.
+func (m *memory) look(live, limit uint64, failing bool) (do step) {
 	if m.least == 0 {
 		m.least = live
 	}
@@ -71,7 +72,7 @@ func (m *memory) look(live, limit uint64) (do step) {
 	case m.held && ended:
 		m.held, do.letGo = false, true
 		return do // what lives now is seen the next time
-	case level == full && !m.held && (m.waiting || grown >= fullGrowth):
+	case level == full && !m.held && !failing && (m.waiting || grown >= fullGrowth):
 		m.held, do.hold = true, true
 		do.round = !m.waiting
 	case !m.waiting:
@@ -99,7 +100,8 @@ func (n *Node) watchMemory() (early bool) {
 	const tellEvery = time.Minute
 	m := &n.memory
 	live, limit := heap.Live()
-	do := m.look(live, limit)
+	rounds := n.rounds.Load()
+	do := m.look(live, limit, rounds != nil && rounds.LastError != nil)
 	tell := time.Since(m.told) > tellEvery
 	if (do.round || do.hold) && tell {
 		m.told = time.Now()

@@ -6,30 +6,33 @@ import "testing"
 // the checkpoint under way has ended since the look before.
 func TestMemoryDoesNotWaitForTheNextCheckpoint(t *testing.T) {
 	type row struct {
-		live  uint64
-		ended bool
-		want  step
-		level uint32
+		live    uint64
+		ended   bool
+		want    step
+		level   uint32
+		failing bool
 	}
 	early, hold, letGo := step{round: true}, step{round: true, hold: true}, step{letGo: true}
 	for name, rows := range map[string][]row{
-		"a node that has room": {{100, false, step{}, roomy}, {300, false, step{}, roomy}, {349, false, step{}, roomy}},
-		"what lives grows": {{100, false, step{}, roomy}, {350, false, early, roomy}, {400, false, step{}, roomy},
-			{120, true, step{}, roomy}, {369, false, step{}, roomy}, {370, false, early, roomy}},
-		"a checkpoint that frees little is not made again and again": {{100, false, step{}, roomy}, {500, false, early, tight},
-			{500, true, step{}, tight}, {600, false, step{}, tight}},
-		"the input waits": {{600, false, step{}, tight}, {700, false, hold, full}, {700, false, step{}, full}, {700, true, letGo, full},
-			{300, false, step{}, roomy}},
-		"the input waits for the checkpoint under way": {{100, false, step{}, roomy}, {400, false, early, roomy}, {800, false, step{hold: true}, full},
-			{800, true, letGo, full}},
-		"what lives for good is no reason": {{800, false, step{}, full}, {890, false, step{}, full}, {900, false, hold, full}, {850, true, letGo, full},
-			{900, false, step{}, full}},
+		"a node that has room": {{100, false, step{}, roomy, false}, {300, false, step{}, roomy, false}, {349, false, step{}, roomy, false}},
+		"what lives grows": {{100, false, step{}, roomy, false}, {350, false, early, roomy, false}, {400, false, step{}, roomy, false},
+			{120, true, step{}, roomy, false}, {369, false, step{}, roomy, false}, {370, false, early, roomy, false}},
+		"a checkpoint that frees little is not made again and again": {{100, false, step{}, roomy, false}, {500, false, early, tight, false},
+			{500, true, step{}, tight, false}, {600, false, step{}, tight, false}},
+		"the input waits": {{600, false, step{}, tight, false}, {700, false, hold, full, false}, {700, false, step{}, full, false}, {700, true, letGo, full, false},
+			{300, false, step{}, roomy, false}},
+		"the input waits for the checkpoint under way": {{100, false, step{}, roomy, false}, {400, false, early, roomy, false}, {800, false, step{hold: true}, full, false},
+			{800, true, letGo, full, false}},
+		"checkpoints fail": {{100, false, step{}, roomy, true}, {800, false, early, full, true}, {900, false, step{}, full, true},
+			{900, true, step{}, full, true}, {990, false, step{}, full, true}, {990, false, hold, full, false}},
+		"what lives for good is no reason": {{800, false, step{}, full, false}, {890, false, step{}, full, false}, {900, false, hold, full, false}, {850, true, letGo, full, false},
+			{900, false, step{}, full, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m memory
 			for i, r := range rows {
 				m.ended.Store(r.ended)
-				if got := m.look(r.live, 1000); got != r.want || m.filled.Load() != r.level {
+				if got := m.look(r.live, 1000, r.failing); got != r.want || m.filled.Load() != r.level {
 					t.Errorf("look %d: %+v at level %d, want %+v at %d", i, got, m.filled.Load(), r.want, r.level)
 				}
 			}
