@@ -72,10 +72,12 @@ func TestADamagedTipIsPassedOver(t *testing.T) {
 	}
 }
 
-// A node that knows the damaged tip may go on from it; then there is nothing to repair.
-func TestPassingOverIsLostToANodeThatKnowsTheTip(t *testing.T) {
-	store, all := chainWithDamage(t, 1)
-	c := checkpoint.NewChain(store, ns)
+// passedOverAndGoneOn is a chain whose damaged tip c passes over, to stand, and on which a node that
+// knows the tip then makes a manifest.
+func passedOverAndGoneOn(t *testing.T) (store checkpoint.Store, all []checkpoint.Manifest, c *checkpoint.Chain, stand checkpoint.Manifest) {
+	t.Helper()
+	store, all = chainWithDamage(t, 1)
+	c = checkpoint.NewChain(store, ns)
 	stand, err := c.PassOver(ctx, make([]checkpoint.Offsets, 2), 99)
 	must(t, err)
 	m5 := all[4]
@@ -83,6 +85,12 @@ func TestPassingOverIsLostToANodeThatKnowsTheTip(t *testing.T) {
 	must(t, err)
 	_, err = store.PutIfAbsent(ctx, ns.Manifest(6), bytes.NewReader(data))
 	must(t, err)
+	return store, all, c, stand
+}
+
+// A node that knows the damaged tip may go on from it; then there is nothing to repair.
+func TestPassingOverIsLostToANodeThatKnowsTheTip(t *testing.T) {
+	store, all, c, stand := passedOverAndGoneOn(t)
 	back, err := checkpoint.Restore(stand, all[3], limits, by("x"))
 	must(t, err)
 	if won, tip, err := c.Commit(ctx, back); err != nil || won || tip.Number != 6 {
@@ -96,15 +104,7 @@ func TestPassingOverIsLostToANodeThatKnowsTheTip(t *testing.T) {
 // An operator's word for a damaged tip holds no more once a node that knows it has gone on: the
 // chain is whole again, and nobody has agreed to take it back from there.
 func TestPassingOverIsNotDoneAnewOnWhatANodeMade(t *testing.T) {
-	store, all := chainWithDamage(t, 1)
-	c := checkpoint.NewChain(store, ns)
-	_, err := c.PassOver(ctx, make([]checkpoint.Offsets, 2), 99)
-	must(t, err)
-	m5 := all[4]
-	data, err := checkpoint.EncodeManifest(grown(t, m5, sealOf(m5, 1, 0, 12)))
-	must(t, err)
-	_, err = store.PutIfAbsent(ctx, ns.Manifest(6), bytes.NewReader(data))
-	must(t, err)
+	store, all, c, _ := passedOverAndGoneOn(t)
 	m, err := c.Operate(ctx, audit(), func(tip checkpoint.Manifest, by checkpoint.Stamp) (checkpoint.Manifest, error) {
 		return checkpoint.Restore(tip, all[3], limits, by)
 	})

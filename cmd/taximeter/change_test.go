@@ -56,11 +56,7 @@ func (x *town) kept(before *published.Results) {
 // they are revoked before they have begun, which is no fault of theirs.
 func TestANodeStartsThroughARestore(t *testing.T) {
 	x := newTown(t)
-	x.start()
-	x.round()
-	back := x.checkpoint()
-	x.round()
-	x.checkpoint()
+	back, _ := x.twoCheckpoints()
 	x.stop()
 	before := x.results()
 	x.startWith(node.Options{Store: func(s checkpoint.Store) checkpoint.Store {
@@ -81,11 +77,7 @@ func TestANodeStartsThroughARestore(t *testing.T) {
 // A node that is stopped at the instant of a restore ends as any other.
 func TestANodeStopsRightBehindARestore(t *testing.T) {
 	x := newTown(t)
-	x.start()
-	x.round()
-	back := x.checkpoint()
-	x.round()
-	x.checkpoint()
+	back, _ := x.twoCheckpoints()
 	before := x.results()
 	x.round()
 	x.consumed()
@@ -130,11 +122,7 @@ func TestADamagedTipIsPassedOverUnderARunningNode(t *testing.T) {
 // counted is lost, and only an operator may say so.
 func TestARestoreIsRefusedWhereTheTopicsNoLongerHoldWhatItReadsAgain(t *testing.T) {
 	x := newTown(t)
-	x.start()
-	x.round()
-	back := x.checkpoint()
-	x.round()
-	tip := x.checkpoint()
+	back, tip := x.twoCheckpoints()
 	stands := must(checkpoint.NewChain(must(x.cfg.Store.Open()), "taximeter").Tip(x.ctx)).Entries[0].Next[schemas.Telemetry]
 	gone := kadm.Offsets{}
 	gone.Add(kadm.Offset{Topic: schemas.TopicTelemetry, Partition: 0, At: int64(stands)})

@@ -157,11 +157,7 @@ func must[T any](v T, err error) T {
 
 func TestCheckpointsAreShownAndCompared(t *testing.T) {
 	x := newTown(t)
-	x.start()
-	x.round()
-	first := x.checkpoint()
-	x.round()
-	second := x.checkpoint()
+	first, second := x.twoCheckpoints()
 	var d operator.Diff
 	read := func(into any, args ...string) {
 		t.Helper()

@@ -217,6 +217,16 @@ func (x *town) checkpoint() checkpoint.Number {
 	return out.Tip.Number
 }
 
+// twoCheckpoints starts a node and lets it drive two rounds, with a checkpoint behind each.
+func (x *town) twoCheckpoints() (first, second checkpoint.Number) {
+	x.Helper()
+	x.start()
+	x.round()
+	first = x.checkpoint()
+	x.round()
+	return first, x.checkpoint()
+}
+
 // restarted waits until every partition runs under the epoch that a change gave it.
 func (x *town) restarted(change func() string) string {
 	x.Helper()
